@@ -28,7 +28,7 @@ pub type Lookup =
     Arc<dyn Fn(String) -> BoxFuture<'static, std::io::Result<Vec<IpAddr>>> + Send + Sync>;
 
 /// Gives the name of an address, or the address itself, as the system's resolver does.
-pub type ReverseLookup = Arc<dyn Fn(Ipv4Addr) -> BoxFuture<'static, Option<String>> + Send + Sync>;
+pub type ReverseLookup = Arc<dyn Fn(IpAddr) -> BoxFuture<'static, Option<String>> + Send + Sync>;
 
 /// Where names and addresses are looked up.
 #[derive(Clone)]
@@ -64,10 +64,15 @@ struct State {
     addresses: Round<Ipv4Addr>,
     reported: Round<String>,
     leads: Leads,
+    requested: Round<IpAddr>,
+    pointers: Pointers,
 }
 
 /// Names that were looked up, and all addresses that they lead to.
 pub type Leads = BTreeMap<String, Vec<IpAddr>>;
+
+/// Addresses that were looked up, and the names that they have, whether or not these lead back.
+pub type Pointers = BTreeMap<IpAddr, Vec<String>>;
 
 /// Questions of one sort. They are asked in rounds, one at a time: a DNS that is slow gets no more
 /// of them by that.
@@ -136,6 +141,15 @@ impl Resolver {
         state.leads.clone()
     }
 
+    /// The names of `addresses`, as far as they were looked up. Otherwise as [`Self::leads`].
+    pub fn pointers(&self, addresses: BTreeSet<IpAddr>, now: Timestamp) -> Pointers {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(addresses) = state.requested.begin(addresses, now) {
+            tokio::spawn(self.clone().look_up_requested(addresses));
+        }
+        state.pointers.clone()
+    }
+
     /// Tells of new answers, and when it is time to ask again.
     pub fn changes(&self) -> watch::Receiver<u64> {
         self.changed.subscribe()
@@ -192,12 +206,30 @@ impl Resolver {
         });
     }
 
+    async fn look_up_requested(self, addresses: BTreeSet<IpAddr>) {
+        let this = &self;
+        let mut found = stream::iter(addresses.clone())
+            .map(|address| async move { (address, this.pointer(address).await) })
+            .buffer_unordered(SIDE_BY_SIDE);
+        while let Some((address, name)) = found.next().await {
+            self.take(|state| {
+                state.pointers.insert(address, name.into_iter().collect());
+                false
+            });
+        }
+        self.take(|state| {
+            state.pointers.retain(|address, _| addresses.contains(address));
+            state.requested.end()
+        });
+    }
+
     /// Tells of a change when the answers are others now, or `answer` says that more is to be asked.
     fn take(&self, answer: impl FnOnce(&mut State) -> bool) {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        let before = (state.answers.clone(), state.leads.clone());
+        let before = (state.answers.clone(), state.leads.clone(), state.pointers.clone());
         let behind = answer(&mut state);
-        if behind || (&state.answers, &state.leads) != (&before.0, &before.1) {
+        let after = (&state.answers, &state.leads, &state.pointers);
+        if behind || after != (&before.0, &before.1, &before.2) {
             self.changed.send_modify(|count| *count += 1);
         }
     }
@@ -219,12 +251,15 @@ impl Resolver {
     /// The name of `address`, if it has one that leads back to it: the operator of a reverse zone could
     /// claim any. Source: `docs/contract/certificate-requests.md`, CSR42.
     async fn name_of(&self, address: Ipv4Addr) -> Option<String> {
-        let name = (self.dns.reverse)(address).await?;
-        // Without a name, the system's resolver gives the address itself.
-        let is_name = name.parse::<IpAddr>().is_err();
-        let addresses =
-            if is_name { (self.dns.forward)(name.clone()).await.ok()? } else { Vec::new() };
+        let name = self.pointer(address.into()).await?;
+        let addresses = (self.dns.forward)(name.clone()).await.ok()?;
         addresses.contains(&IpAddr::V4(address)).then_some(name)
+    }
+
+    /// The name of `address`. Without one, the system's resolver gives the address itself.
+    async fn pointer(&self, address: IpAddr) -> Option<String> {
+        let name = (self.dns.reverse)(address).await?;
+        name.parse::<IpAddr>().is_err().then_some(name)
     }
 }
 
@@ -235,8 +270,8 @@ async fn addresses_of(name: String) -> std::io::Result<Vec<IpAddr>> {
     Ok(addresses)
 }
 
-async fn system_name_of(address: Ipv4Addr) -> Option<String> {
-    let look_up = move || dns_lookup::lookup_addr(&IpAddr::V4(address)).ok();
+async fn system_name_of(address: IpAddr) -> Option<String> {
+    let look_up = move || dns_lookup::lookup_addr(&address).ok();
     tokio::task::spawn_blocking(look_up).await.ok()?
 }
 

@@ -72,6 +72,7 @@ pub mod reach;
 pub mod registries;
 #[cfg(feature = "render")]
 pub mod render;
+pub mod reserved;
 pub mod secret;
 pub mod support_matrix;
 pub mod text;

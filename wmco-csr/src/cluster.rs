@@ -4,6 +4,7 @@ use std::net::IpAddr;
 
 use wmco_core::cluster_addresses::ClusterAddresses;
 use wmco_core::names::platforms;
+use wmco_core::reserved::{reserved_address, reserved_name};
 
 /// Longest host name that a Node on GCP keeps whole, in bytes.
 const GCP_NAME_BYTES: usize = 63;
@@ -73,50 +74,13 @@ impl NodeNames {
 impl ClusterFacts {
     /// Why no host may have the name `name` (lower case); `None` if the name is not reserved.
     pub(crate) fn reserves_name(&self, name: &str) -> Option<&'static str> {
-        let mut labels = name.split('.');
-        let (first, third) = (labels.next(), labels.nth(1));
-        let last = name.rsplit('.').next();
-        let api = ["kubernetes", "openshift"].iter().any(|service| {
-            let rest = name.strip_prefix(service);
-            rest.is_some_and(|rest| ["", ".default"].contains(&rest))
-        });
-        if name.contains('*') {
-            Some("a wildcard")
-        } else if last == Some("localhost") {
-            Some("every host's own name")
-        } else if api || self.api_names.iter().any(|known| known == name) {
-            Some("a name of the API server")
-        } else if third == Some("svc")
-            || last == Some("svc")
-            || name == "cluster.local"
-            || name.ends_with(".cluster.local")
-        {
-            Some("a name of the cluster's services")
-        } else if first.is_none_or(str::is_empty) {
-            Some("no host name")
-        } else {
-            None
-        }
+        let is_api = || self.api_names.iter().any(|known| known == name);
+        reserved_name(name).or_else(|| is_api().then_some("a name of the API server"))
     }
 
     /// Why no certificate may contain `address`; `None` if the address is not reserved.
     pub(crate) fn reserves_address(&self, address: IpAddr) -> Option<&'static str> {
-        let of_everybody = match address {
-            IpAddr::V4(ip) => {
-                // 0.0.0.0/8 is "this network"; 224.0.0.0 and above are multicast, reserved and broadcast.
-                let first = ip.octets()[0];
-                first == 0 || first >= 224 || ip.is_loopback() || ip.is_link_local()
-            }
-            IpAddr::V6(ip) => {
-                // Unspecified, loopback, and the obsolete IPv4-compatible addresses.
-                let embedded = ip.segments()[..6] == [0; 6];
-                embedded || ip.is_multicast() || ip.is_unicast_link_local()
-            }
-        };
-        if of_everybody {
-            return Some("no single host's address");
-        }
-        self.addresses.owner(address)
+        reserved_address(address).or_else(|| self.addresses.owner(address))
     }
 }
 

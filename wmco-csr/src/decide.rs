@@ -32,7 +32,7 @@ use crate::trace::{Foreign, Trace};
 use crate::view::{Newer, View};
 
 pub use approval::{Approval, Denial};
-pub use decision::{Decision, Report, Verdict, Warning};
+pub use decision::{Decision, Questions, Report, Verdict, Warning};
 
 /// Decides about `request`. Checks the rules in their order; the first broken rule decides. The cheap rules after
 /// it are checked as well, so that a refusal names all faults.
@@ -53,6 +53,7 @@ pub fn decide<'r>(
         kind: None,
         worst: None,
         blocked_by: None,
+        questions: Questions::default(),
     };
     let mut der = Vec::new();
     let end = exam.run(&mut der);
@@ -69,12 +70,14 @@ pub fn decide<'r>(
         Err(End::Wait(rule, deadline)) => (Verdict::Wait { deadline }, Some(rule)),
     };
     let blocked_by = exam.blocked_by.map(str::to_owned);
+    let questions = exam.questions;
     Decision {
         name: request.name,
         kind: exam.kind,
         verdict,
         rule,
         blocked_by,
+        questions,
         trace: exam.trace,
         der,
     }
@@ -100,6 +103,8 @@ struct Exam<'e, 'r> {
     worst: Option<End>,
     /// The Node of another host that blocks the request.
     blocked_by: Option<&'e str>,
+    /// What the DNS has to answer for this decision.
+    questions: Questions,
 }
 
 /// The content of a request, once its form is known to be valid.

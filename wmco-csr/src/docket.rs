@@ -20,11 +20,14 @@ use wmco_core::facts::Facts;
 use wmco_core::instances::Entries;
 
 use crate::cluster::ClusterFacts;
-use crate::decide::{Decision, decide};
+use crate::decide::{Decision, Questions, decide};
 use crate::policy::Policy;
 use crate::request::Request;
 use crate::rule::Rule;
 use crate::view::{Dispute, Index, MachineFacts, NodeIdentity, View};
+
+/// The most names, and the most addresses, that open requests together make the operator ask the DNS for.
+const QUESTIONS: usize = 256;
 
 /// Open requests, and the cluster state that decides about them.
 ///
@@ -55,12 +58,14 @@ pub struct Docket {
 }
 
 /// An undecided request.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 struct Open {
     uid: Option<String>,
     answered: Option<Answered>,
     /// The Node of another host that blocked the request.
     blocked_by: Option<String>,
+    /// What the DNS has to answer for the request.
+    questions: Questions,
 }
 
 /// The last answer.
@@ -77,6 +82,8 @@ pub struct Answer<'r> {
     pub decision: Decision<'r>,
     /// Whether the answer differs from the last one, so that it should be counted and reported.
     pub is_news: bool,
+    /// Whether [`Docket::questions`] has changed.
+    pub has_questions: bool,
 }
 
 impl Docket {
@@ -114,8 +121,7 @@ impl Docket {
         let known =
             self.open.get(request.name).is_some_and(|open| uid.is_some() && open.uid == uid);
         if !known {
-            self.open
-                .insert(request.name.to_owned(), Open { uid, answered: None, blocked_by: None });
+            self.open.insert(request.name.to_owned(), Open { uid, ..Open::default() });
         }
         vec![request.name.to_owned()]
     }
@@ -202,9 +208,25 @@ impl Docket {
             self.blocked.add(&decision.blocked_by, &name);
             open.blocked_by.clone_from(&decision.blocked_by);
         }
+        // Others could make the operator ask for any name.
+        let is_asked = matches!(decision.rule(), None | Some(Rule::Belongs));
+        let questions = if is_asked { decision.questions.clone() } else { Questions::default() };
+        let has_questions = open.questions != questions;
+        open.questions = questions;
         let answered = Answered { verdict: decision.verdict().name(), rule: decision.rule() };
         let is_news = open.answered.replace(answered) != Some(answered);
-        Some(Answer { decision, is_news })
+        Some(Answer { decision, is_news, has_questions })
+    }
+
+    /// What the DNS has to answer for open requests that meet all other rules, up to 256 names and as many addresses. The answers are
+    /// part of the facts of [`Self::set_entries`].
+    pub fn questions(&self) -> Questions {
+        let mut open: Vec<_> =
+            self.open.iter().filter(|(_, open)| open.questions != Questions::default()).collect();
+        open.sort_unstable_by_key(|(name, _)| *name);
+        let mut all = Questions::default();
+        open.iter().for_each(|(_, open)| all.add(&open.questions, QUESTIONS));
+        all
     }
 
     /// Like [`Self::decide`], with a Node that was just read and that no watch has shown yet.

@@ -21,7 +21,7 @@ mod trace;
 mod view;
 
 pub use cluster::{ClusterFacts, NodeNames};
-pub use decide::{Approval, Decision, Denial, Report, Verdict, Warning, decide};
+pub use decide::{Approval, Decision, Denial, Questions, Report, Verdict, Warning, decide};
 pub use docket::{Answer, Docket};
 pub use from_pem::csr_from_pem;
 pub use pkcs10::CertificationRequest;

@@ -19,6 +19,9 @@ pub struct Policy {
     /// Whether the addresses and names in a Node's status count as proof, if nothing else has them. The requester
     /// writes them, so this is only for checks from outside the cluster, where no host can be asked.
     pub believe_nodes: bool,
+    /// Whether the DNS is asked for [`Questions`](crate::Questions) of open requests meanwhile. A name or an address
+    /// that it has not answered for yet then waits.
+    pub asks_dns: bool,
     /// Whether refused requests are denied. Otherwise they stay pending, as in the Go operator.
     pub deny: bool,
     /// Limits of size, number and time.
@@ -87,6 +90,7 @@ impl Policy {
             wicd: service_account(namespace, objects::WICD),
             machine_approver: true,
             believe_nodes: false,
+            asks_dns: false,
             deny: false,
             limits: Limits::default(),
         }

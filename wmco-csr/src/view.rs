@@ -38,9 +38,11 @@ pub struct View {
     /// Names of Nodes, by the addresses and the names in their status.
     nodes_by_address: Index<IpAddr, String>,
     nodes_by_name: Index<String, String>,
+    /// The same by the first labels of their full names.
+    nodes_by_label: Index<String, String>,
     pub(crate) machines: Machines,
     pub(crate) instances: Instances,
-    /// The last answers of hosts and the DNS, for hosts of Machines that are added later.
+    /// The last answers of hosts and the DNS, for names in requests and hosts of Machines that are added later.
     facts: Facts,
     pub(crate) pending: PendingRequests,
 }
@@ -119,6 +121,7 @@ impl View {
         let name = name.to_owned();
         self.nodes_by_address.add(&facts.addresses, &name);
         self.nodes_by_name.add(&facts.names, &name);
+        self.nodes_by_label.add(&labels(&name, &facts), &name);
         self.nodes.insert(name, facts);
     }
 
@@ -127,6 +130,7 @@ impl View {
         if let Some((name, facts)) = self.nodes.remove_entry(name) {
             self.nodes_by_address.remove(&facts.addresses, &name);
             self.nodes_by_name.remove(&facts.names, &name);
+            self.nodes_by_label.remove(&labels(&name, &facts), &name);
         }
     }
 
@@ -140,7 +144,7 @@ impl View {
     /// Replaces all entries and the facts about hosts.
     fn set_listed(&mut self, listed: Vec<Instance>, facts: &Facts) {
         self.facts.clone_from(facts);
-        self.instances = Instances::new(listed, facts);
+        self.instances = Instances::new(listed);
         self.instances.set_machines(self.machines.iter(), facts);
     }
 
@@ -155,6 +159,12 @@ impl View {
         let is_gone = node.uid.as_ref().is_some_and(|uid| is_another(uid, &to.uid));
         (!is_gone).then_some(name.as_str())
     }
+}
+
+/// The first labels of the full names of the Node `name`.
+fn labels(name: &str, node: &NodeIdentity) -> Vec<String> {
+    let names = [name].into_iter().chain(node.names.iter().map(String::as_str));
+    names.filter_map(|full| full.split_once('.')).map(|(label, _)| label.to_owned()).collect()
 }
 
 /// Whether two UIDs are known to belong to different objects.

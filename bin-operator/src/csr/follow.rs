@@ -10,7 +10,7 @@ use k8s_openapi::api::certificates::v1::CertificateSigningRequest;
 use k8s_openapi::api::core::v1::Node;
 use kube::ResourceExt;
 use kube::runtime::watcher::{self, Event};
-use tokio::sync::watch;
+use tokio::sync::{Notify, watch};
 use wmco_core::instances::{self, Entries, Resolutions, Resolve as _};
 use wmco_core::{limits, machines};
 use wmco_csr::{ClusterFacts, Dispute, Docket, Facts, MachineFacts};
@@ -21,7 +21,7 @@ use crate::clock;
 use crate::host_reports::{HostReport, HostReports};
 use crate::leader::Leadership;
 use crate::machines::MachineInventory;
-use crate::resolver::{Leads, Resolver};
+use crate::resolver::{Leads, Pointers, Resolver};
 use crate::snapshot;
 use crate::sources::Sources;
 
@@ -93,6 +93,8 @@ pub(super) struct Cluster {
     /// Those of the caches, of reports and of the DNS, from before the first look on: what comes while that
     /// is taken is not lost.
     changes: [watch::Receiver<u64>; 3],
+    /// Tells that requests have other questions for the DNS.
+    asked: Arc<Notify>,
     instances: Option<Instances>,
     /// Conflicts that people were told of and that are still there.
     told: BTreeSet<Dispute>,
@@ -108,7 +110,12 @@ struct Instances {
 }
 
 impl Cluster {
-    pub(super) fn new(approver: &Approver, docket: Shared, again: UnboundedSender<String>) -> Self {
+    pub(super) fn new(
+        approver: &Approver,
+        docket: Shared,
+        again: UnboundedSender<String>,
+        asked: Arc<Notify>,
+    ) -> Self {
         Self {
             changes: [
                 approver.sources.changes.clone(),
@@ -125,6 +132,7 @@ impl Cluster {
             nodes: HashMap::new(),
             docket,
             again,
+            asked,
             instances: None,
             told: BTreeSet::new(),
         }
@@ -145,6 +153,7 @@ impl Cluster {
                 changed = sources.changed() => changed,
                 changed = host_reports.changed() => changed,
                 changed = resolver.changed() => changed,
+                () = self.asked.notified() => Ok(()),
                 // What was asked of the DNS is old by then.
                 () = tokio::time::sleep(limits::NAME_LIFETIME.unsigned_abs()) => Ok(()),
             };
@@ -191,8 +200,12 @@ impl Cluster {
         let found = self.sources.machines.inventory().unwrap_or_default();
         let mut reports = self.host_reports.of_listed(&entries);
         reports.extend(self.host_reports.of_machines(hosts_of(&found)));
-        let leads = self.resolver.leads(names_in(&reports), now);
-        let facts = facts(&entries, &answers, &reports, leads);
+        let questions = lock(&self.docket).questions();
+        let mut names = names_in(&reports);
+        names.extend(questions.names);
+        let leads = self.resolver.leads(names, now);
+        let pointers = self.resolver.pointers(questions.addresses, now);
+        let facts = facts(&entries, &answers, &reports, leads, pointers);
         let instances = Instances { data, answers, facts, cluster };
         let is_known = self.instances.as_ref() == Some(&instances);
         let before = self.machines.replace(Arc::clone(&found));
@@ -261,6 +274,7 @@ fn facts(
     answers: &Resolutions,
     reports: &BTreeMap<String, HostReport>,
     leads: Leads,
+    pointers: Pointers,
 ) -> Facts {
     let mut facts = Facts::default();
     let mut addresses = BTreeMap::new();
@@ -274,6 +288,7 @@ fn facts(
     }
     facts.addresses = Some(addresses);
     facts.dns.forward = leads;
+    facts.dns.reverse = pointers;
     for (address, entry) in entries.iter() {
         if let (Ok(entry), Err(_)) = (entry, address.parse::<IpAddr>()) {
             let leads = facts.dns.forward.entry(instances::canonical(address)).or_default();
@@ -332,7 +347,7 @@ mod tests {
             issued: super::super::Issued::default(),
         };
         let docket = Arc::new(Mutex::new(Docket::new()));
-        let mut cluster = Cluster::new(&approver, docket, mpsc::unbounded().0);
+        let mut cluster = Cluster::new(&approver, docket, mpsc::unbounded().0, Arc::default());
         cluster.fill().await;
         // What the caches tell is not what this is about.
         cluster.changes[0].mark_unchanged();

@@ -21,6 +21,7 @@ use kube::runtime::controller::{self, Action};
 use kube::runtime::reflector::{self, ObjectRef, Store};
 use kube::runtime::{WatchStreamExt, watcher};
 use kube::{Client, Resource, ResourceExt};
+use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 use wmco_core::limits;
 use wmco_csr::{Answer, Docket, Kind, Policy, Request, Rule, Verdict};
@@ -79,6 +80,8 @@ struct Context {
     policy: Policy,
     docket: Arc<Mutex<Docket>>,
     requests: Api<CertificateSigningRequest>,
+    /// Told when the DNS has to be asked for other names.
+    asked: Arc<Notify>,
 }
 
 impl Approver {
@@ -87,9 +90,12 @@ impl Approver {
         let requests: Api<CertificateSigningRequest> = Api::all(self.client.clone());
         let mut policy = Policy::new(&self.config.namespace);
         policy.deny = self.config.deny_requests;
+        policy.asks_dns = true;
+        let asked = Arc::new(Notify::new());
         let docket = Arc::new(Mutex::new(Docket::new()));
         let (again, from_cluster) = mpsc::unbounded();
-        let mut cluster = follow::Cluster::new(&self, Arc::clone(&docket), again);
+        let mut cluster =
+            follow::Cluster::new(&self, Arc::clone(&docket), again, Arc::clone(&asked));
         tokio::select! {
             () = cluster.fill() => {}
             () = stop.cancelled() => return,
@@ -109,7 +115,7 @@ impl Approver {
         let queue = stream::select(from_requests, from_cluster)
             .map(|name| Ok::<_, std::convert::Infallible>(ObjectRef::new(&name)))
             .take_until(stop.clone().cancelled_owned());
-        let context = Arc::new(Context { approver: self, policy, docket, requests });
+        let context = Arc::new(Context { approver: self, policy, docket, requests, asked });
         let config = controller::Config::default().concurrency(CONCURRENCY);
         let reconciled = controller::applier(
             |request, context| Box::pin(reconcile(request, context)),
@@ -212,6 +218,9 @@ impl Context {
             Some(node) => self.docket().decide_beside(node, &request, &self.policy, now),
         };
         self.approver.metrics.csr_decision_time.observe(begun.elapsed().as_secs_f64());
+        if answer.as_ref().is_some_and(|answer| answer.has_questions) {
+            self.asked.notify_one();
+        }
         answer
     }
 

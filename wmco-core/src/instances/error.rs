@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::{BadHost, BadJump, Unresolved};
+use super::{BadAlsoNamed, BadHost, BadJump, Unresolved};
 use crate::host_key::BadHostKey;
 use crate::limits;
 use crate::names::objects::INSTANCES_CONFIG_MAP;
@@ -35,6 +35,7 @@ pub(super) mod keys {
     pub(crate) const HOST_KEY: &str = "hostKey";
     pub(crate) const VIA: &str = "via";
     pub(crate) const VIA_HOST_KEY: &str = "viaHostKey";
+    pub(crate) const NAMES: &str = "names";
 }
 
 /// The invalid part of an entry.
@@ -52,6 +53,8 @@ pub enum Field {
     Via,
     /// The value of `viaHostKey`.
     ViaHostKey,
+    /// The value of `names`.
+    Names,
     /// A whole line of the value, by its number from 1.
     Line(usize),
 }
@@ -65,6 +68,7 @@ impl fmt::Display for Field {
             Self::HostKey => f.write_str(keys::HOST_KEY),
             Self::Via => f.write_str(keys::VIA),
             Self::ViaHostKey => f.write_str(keys::VIA_HOST_KEY),
+            Self::Names => f.write_str(keys::NAMES),
             Self::Line(number) => write!(f, "line {number}"),
         }
     }
@@ -74,6 +78,9 @@ impl fmt::Display for Field {
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Problem {
+    /// No valid list of names and addresses.
+    #[error(transparent)]
+    AlsoNamed(#[from] BadAlsoNamed),
     /// A user name with a colon. Source: `docs/contract/instances.md`, INST9.
     #[error("it holds a colon, which no Windows user name does; write the name only, no password")]
     Colon,
@@ -85,6 +92,12 @@ pub enum Problem {
     Duplicate {
         /// Key of the other entry, which counts.
         first: String,
+    },
+    /// Another entry has one of the names or addresses, too.
+    #[error("entry `{other}` has one of these names or addresses, too; leave it to one of the two")]
+    Shared {
+        /// Key of the other entry.
+        other: String,
     },
     /// No value after the equals sign.
     #[error("it has no value, write one after the `=`")]
@@ -124,7 +137,8 @@ pub enum Problem {
     Repeated,
     /// An unknown line.
     #[error(
-        "it is none of `port=`, `hostKey=`, `via=` and `viaHostKey=`, correct the line or remove it"
+        "it is none of `port=`, `hostKey=`, `via=`, `viaHostKey=` and `names=`, correct the line or \
+         remove it"
     )]
     Unknown,
     /// The name has no IPv4 address.

@@ -1,7 +1,8 @@
 //! Hosts that administrators list in [`INSTANCES_CONFIG_MAP`](crate::names::objects::INSTANCES_CONFIG_MAP).
 //!
 //! A key is an IPv4 address or a DNS name. Its value starts with `username=NAME`; lines `port=N`,
-//! `hostKey=KEY`, `via=[USER@]HOST[:PORT]` (a jump host) and `viaHostKey=KEY` may follow, for example:
+//! `hostKey=KEY`, `via=[USER@]HOST[:PORT]` (a jump host), `viaHostKey=KEY` and `names=NAME-OR-ADDRESS,..` (further
+//! names of the host) may follow, for example:
 //!
 //! ```text
 //! win-1.example.test: |
@@ -20,6 +21,7 @@
 //!   counts.
 //! - No I/O: names are resolved before; see [`Resolve`] and [`names`].
 
+mod also;
 mod error;
 mod host;
 mod jump;
@@ -38,6 +40,7 @@ use crate::cluster_addresses::ClusterAddresses;
 use crate::host_key::HostKey;
 use crate::names::objects::MACHINE_KEY_SUFFIX;
 
+pub use also::{AlsoNamed, BadAlsoNamed};
 pub use error::{EntryError, Field, Problem};
 pub use host::{BadHost, Host};
 pub use jump::{BadJump, Jump};
@@ -68,9 +71,14 @@ where
         let (address, value) = (address.as_ref(), value.as_ref());
         (address.to_owned(), parse_entry(address, value, names))
     };
-    let mut entries: BTreeMap<_, _> = data.into_iter().map(read).collect();
-    refuse_duplicates(&mut entries);
-    Entries(entries)
+    let (mut results, mut names) = (BTreeMap::new(), BTreeMap::new());
+    for (address, (result, also)) in data.into_iter().map(read) {
+        names.insert(address.clone(), also);
+        results.insert(address, result);
+    }
+    refuse_duplicates(&mut results);
+    refuse_shared_names(&mut results, &names);
+    Entries { results, names }
 }
 
 /// Names that have to be resolved before `data` can be read, each once, in [`canonical`] form.
@@ -152,20 +160,27 @@ impl fmt::Display for Called<'_> {
 
 /// The result for each key, in the order of the keys.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
-pub struct Entries(BTreeMap<String, Result<Instance, EntryError>>);
+pub struct Entries {
+    results: BTreeMap<String, Result<Instance, EntryError>>,
+    names: BTreeMap<String, BTreeSet<AlsoNamed>>,
+}
 
 impl Entries {
     /// Turns entries with an address of the cluster itself into errors.
     #[must_use]
     pub fn without(mut self, cluster: &ClusterAddresses) -> Self {
-        for (address, entry) in &mut self.0 {
-            let listed = entry.as_ref().ok().map(|instance| instance.ipv4.into());
-            if let Some(owner) = listed.and_then(|listed| cluster.owner(listed)) {
-                *entry = Err(EntryError {
-                    address: address.clone(),
-                    field: Field::Address,
-                    problem: Problem::OfCluster(owner),
+        for (address, entry) in &mut self.results {
+            let Ok(instance) = entry else { continue };
+            let named =
+                self.names.get(address).into_iter().flatten().filter_map(|also| match also {
+                    AlsoNamed::Address(address) => Some((Field::Names, *address)),
+                    AlsoNamed::Name(_) => None,
                 });
+            let mut all = [(Field::Address, instance.ipv4.into())].into_iter().chain(named);
+            let found = all.find_map(|(field, own)| Some((field, cluster.owner(own)?)));
+            if let Some((field, owner)) = found {
+                let problem = Problem::OfCluster(owner);
+                *entry = Err(EntryError { address: address.clone(), field, problem });
             }
         }
         self
@@ -173,26 +188,47 @@ impl Entries {
 
     /// All keys with their results.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &Result<Instance, EntryError>)> {
-        self.0.iter().map(|(address, entry)| (address.as_str(), entry))
+        self.results.iter().map(|(address, entry)| (address.as_str(), entry))
     }
 
     /// The result for `address`.
     pub fn get(&self, address: &str) -> Option<&Result<Instance, EntryError>> {
-        self.0.get(address)
+        self.results.get(address)
+    }
+
+    /// The further names and addresses of the entry `address`. An entry whose own address is wrong, or not looked up
+    /// yet, keeps them.
+    pub fn names_of(&self, address: &str) -> impl Iterator<Item = &AlsoNamed> {
+        self.names.get(address).into_iter().flatten()
     }
 
     /// The valid entries.
     pub fn instances(&self) -> impl Iterator<Item = &Instance> {
-        self.0.values().filter_map(|entry| entry.as_ref().ok())
+        self.results.values().filter_map(|entry| entry.as_ref().ok())
     }
 
     /// The errors of the invalid entries.
     pub fn errors(&self) -> impl Iterator<Item = &EntryError> {
-        self.0.values().filter_map(|entry| entry.as_ref().err())
+        self.results.values().filter_map(|entry| entry.as_ref().err())
     }
 }
 
-fn parse_entry(address: &str, text: &str, names: &impl Resolve) -> Result<Instance, EntryError> {
+/// Reads an entry, and the further names of its host, which do not depend on its address.
+fn parse_entry(
+    address: &str,
+    text: &str,
+    names: &impl Resolve,
+) -> (Result<Instance, EntryError>, BTreeSet<AlsoNamed>) {
+    let value = value::parse(text);
+    let also = value.as_ref().map_or_else(|_| BTreeSet::new(), |value| value.names.clone());
+    (instance_of(address, value, names), also)
+}
+
+fn instance_of(
+    address: &str,
+    value: Result<value::Value, (Field, Problem)>,
+    names: &impl Resolve,
+) -> Result<Instance, EntryError> {
     let error = |(field, problem)| EntryError { address: address.to_owned(), field, problem };
     let in_address = |problem| error((Field::Address, problem));
     let ipv4 = match address.parse().map_err(|bad: BadHost| in_address(bad.into()))? {
@@ -201,8 +237,8 @@ fn parse_entry(address: &str, text: &str, names: &impl Resolve) -> Result<Instan
             names.resolve(&name).map_err(|unresolved| in_address(unresolved.into()))?
         }
     };
-    let value::Value { username, port, host_key, via, via_host_key } =
-        value::parse(text).map_err(error)?;
+    let value::Value { username, port, host_key, via, via_host_key, names: _ } =
+        value.map_err(error)?;
     let itself = |jump: &Jump| {
         let host = jump.host.to_string();
         jump.port == port && (host == ipv4.to_string() || canonical(&host) == canonical(address))
@@ -233,6 +269,37 @@ fn refuse_duplicates(entries: &mut BTreeMap<String, Result<Instance, EntryError>
                 address: address.clone(),
                 field: Field::Address,
                 problem: Problem::Duplicate { first: (*first).clone() },
+            });
+        }
+    }
+}
+
+/// Turns entries into errors whose `names=` holds what another entry has, by its key or by `names=` of its own.
+fn refuse_shared_names(
+    entries: &mut BTreeMap<String, Result<Instance, EntryError>>,
+    names: &BTreeMap<String, BTreeSet<AlsoNamed>>,
+) {
+    let mut claims: BTreeMap<AlsoNamed, BTreeSet<String>> = BTreeMap::new();
+    for (address, also) in names {
+        let key = match address.parse() {
+            Ok(Host::Ipv4(key)) => Some(AlsoNamed::Address(key.into())),
+            Ok(Host::Name(key)) => Some(AlsoNamed::Name(canonical(&key))),
+            Err(_) => None,
+        };
+        let found = entries.get(address).and_then(|entry| entry.as_ref().ok());
+        let found = found.map(|instance| AlsoNamed::Address(instance.ipv4.into()));
+        for claim in also.iter().cloned().chain(key).chain(found) {
+            claims.entry(claim).or_default().insert(address.clone());
+        }
+    }
+    for (address, also) in names {
+        let claimants = also.iter().filter_map(|claim| claims.get(claim)).flatten();
+        let Some(other) = claimants.into_iter().find(|other| *other != address) else { continue };
+        if let Some(entry @ Ok(_)) = entries.get_mut(address) {
+            *entry = Err(EntryError {
+                address: address.clone(),
+                field: Field::Names,
+                problem: Problem::Shared { other: other.clone() },
             });
         }
     }
@@ -286,6 +353,45 @@ mod tests {
             assert_eq!(*problem, Problem::OfCluster("an address of the API server"), "{wrong}");
             assert!(entries.get("10.0.0.2").unwrap().is_ok());
         }
+    }
+
+    #[test]
+    fn an_address_of_the_cluster_is_no_further_name() {
+        let cluster = ClusterAddresses {
+            ingress: ["2001:db8::2".parse().unwrap()].into(),
+            ..ClusterAddresses::default()
+        };
+        let data = [("10.0.0.2", "username=core\nnames=2001:db8::2")];
+        let entries = parse(data, &resolutions()).without(&cluster);
+        let error = entries.errors().next().unwrap();
+        assert_eq!(error.field, Field::Names);
+        assert_eq!(error.problem, Problem::OfCluster("an address of the ingress"));
+    }
+
+    /// Neither has it; an entry that has it by its key is not touched.
+    #[test]
+    fn what_two_entries_claim_is_told() {
+        let shared = |other: &str| Problem::Shared { other: other.to_owned() };
+        let data = [
+            ("10.0.0.5", "username=a\nnames=pub.test"),
+            ("10.0.0.6", "username=a\nnames=Pub.test.,10.0.0.9"),
+            ("10.0.0.7", "username=a\nnames=A.test"),
+            ("10.0.0.8", "username=a\nnames=10.0.0.1"),
+            ("a.test", "username=a\nnames=own.test"),
+        ];
+        assert_eq!(problem(&data, "10.0.0.5"), shared("10.0.0.6"));
+        assert_eq!(problem(&data, "10.0.0.6"), shared("10.0.0.5"));
+        assert_eq!(problem(&data, "10.0.0.7"), shared("a.test"));
+        assert_eq!(problem(&data, "10.0.0.8"), shared("a.test"));
+        assert!(parse(data, &resolutions()).get("a.test").unwrap().is_ok());
+    }
+
+    /// While its own name is looked up, nobody else gets what its entry says.
+    #[test]
+    fn an_entry_keeps_its_names_while_it_is_looked_up() {
+        let entries = parse([("v6.test", "username=a\nnames=pub.test")], &resolutions());
+        assert_eq!(entries.errors().count(), 1);
+        assert_eq!(entries.names_of("v6.test").count(), 1);
     }
 
     #[test]

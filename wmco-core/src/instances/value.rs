@@ -1,8 +1,11 @@
 //! The value of an entry, line by line.
 
-use super::error::keys::{HOST_KEY, PORT, USERNAME, VIA, VIA_HOST_KEY};
+use std::collections::BTreeSet;
+
+use super::also::parse_list;
+use super::error::keys::{HOST_KEY, NAMES, PORT, USERNAME, VIA, VIA_HOST_KEY};
 use super::host::port;
-use super::{Field, Jump, Problem};
+use super::{AlsoNamed, Field, Jump, Problem};
 use crate::host_key::HostKey;
 use crate::limits;
 
@@ -17,6 +20,7 @@ pub(super) struct Value {
     pub(super) host_key: Option<HostKey>,
     pub(super) via: Option<Jump>,
     pub(super) via_host_key: Option<HostKey>,
+    pub(super) names: BTreeSet<AlsoNamed>,
 }
 
 /// Reads `username=NAME`, then any of the optional lines in any order.
@@ -44,6 +48,7 @@ pub(super) fn parse(text: &str) -> Result<Value, (Field, Problem)> {
     }
 
     let (mut own_port, mut host_key, mut via, mut via_host_key) = (None, None, None, None);
+    let mut names = None;
     for (line, number) in lines.map(|line| line.trim_matches(BLANKS)).zip(2..) {
         if line.is_empty() {
             continue;
@@ -57,6 +62,7 @@ pub(super) fn parse(text: &str) -> Result<Value, (Field, Problem)> {
             HOST_KEY => set(&mut host_key, Field::HostKey, value, |v| Ok(v.parse()?))?,
             VIA => set(&mut via, Field::Via, value, |v| Ok(v.parse()?))?,
             VIA_HOST_KEY => set(&mut via_host_key, Field::ViaHostKey, value, |v| Ok(v.parse()?))?,
+            NAMES => set(&mut names, Field::Names, value, |v| Ok(parse_list(v)?))?,
             _ => return unknown,
         }
     }
@@ -64,7 +70,8 @@ pub(super) fn parse(text: &str) -> Result<Value, (Field, Problem)> {
         return Err((Field::ViaHostKey, Problem::NoVia));
     }
     let (username, port) = (username.to_owned(), own_port.unwrap_or(limits::SSH_PORT));
-    Ok(Value { username, port, host_key, via, via_host_key })
+    let names = names.unwrap_or_default();
+    Ok(Value { username, port, host_key, via, via_host_key, names })
 }
 
 fn set<T>(
@@ -87,7 +94,7 @@ fn set<T>(
 mod tests {
     use proptest::prelude::*;
 
-    use super::super::{BadHost, BadJump};
+    use super::super::{BadAlsoNamed, BadHost, BadJump};
     use super::*;
     use crate::host_key::BadHostKey;
     use crate::host_key::tests::ed25519;
@@ -200,6 +207,17 @@ mod tests {
         assert_eq!(value.via_host_key.unwrap().to_string(), key);
         assert_eq!(value.host_key, None);
         refused(&format!("username=a\nviaHostKey={key}"), Field::ViaHostKey, Problem::NoVia);
+    }
+
+    #[test]
+    fn a_host_may_have_more_names() {
+        let value = parse("username=a\r\nnames= B.test , 203.0.113.7\r\n").unwrap();
+        let names: Vec<_> = value.names.into_iter().collect();
+        let address = AlsoNamed::Address([203, 0, 113, 7].into());
+        assert_eq!(names, [address, AlsoNamed::Name("b.test".to_owned())]);
+        refused("username=a\nnames=", Field::Names, Problem::Empty);
+        refused("username=a\nnames=b\nnames=c", Field::Names, Problem::Repeated);
+        refused("username=a\nnames=b,", Field::Names, BadAlsoNamed::from(BadHost::Empty).into());
     }
 
     proptest! {

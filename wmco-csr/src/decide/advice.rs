@@ -63,8 +63,8 @@ fn ignored(rule: Rule) -> &'static str {
              asks for its first certificate again"
         }
         Rule::Instance => {
-            "list the host in windows-instances if it is to be a node, or compare its \
-             host name with the node name"
+            "list the host in windows-instances by this name if it is to be a node, or write the name in \
+             `names=` of its entry, or compare its host name with the node name"
         }
         _ => "approve or deny it by hand, or leave it to its own approver",
     }
@@ -125,8 +125,8 @@ fn refused(rule: Rule, kind: Option<Kind>) -> &'static str {
              and find out who asked"
         }
         (Rule::Belongs, _) => {
-            "remove the name from the other host that has it, list the host by its DNS name in \
-             windows-instances, or find out why the node claims what is not its own"
+            "remove the name from the other host that has it, or write what is the host's own in `names=` \
+             of its entry in windows-instances, or find out why the node claims what is not its own"
         }
         (Rule::PendingLimit, _) => {
             "delete old pending requests of the node, and find out why it \

@@ -15,6 +15,9 @@ use crate::trace::Detail::Fixed;
 use crate::trace::Foreign;
 use crate::view::{Against, Instance, NodeIdentity, Owner, fold};
 
+/// The most names, and the most addresses, of one request that the DNS is asked for.
+const NAMES: usize = 16;
+
 /// An objection to a name.
 enum Objection<'e> {
     /// A fact contradicts it.
@@ -51,12 +54,8 @@ impl<'e> Exam<'e, '_> {
                     return self.fail(Rule::Belongs, detail);
                 }
                 Some(Objection::Unproven) => {
-                    let detail = format_args!(
-                        "{}: only the node itself says that it is its own, neither the list of \
-                         instances nor its Machine nor the DNS nor its host does",
-                        Shown(name)
-                    );
-                    return self.fail(Rule::Belongs, detail);
+                    let unproven = Unproven { name: Shown(name), instance };
+                    return self.fail(Rule::Belongs, format_args!("{unproven}"));
                 }
             }
         }
@@ -74,42 +73,116 @@ impl<'e> Exam<'e, '_> {
         self.fail_after(deadline, Rule::Belongs, format_args!("{}: {what}", Shown(name)));
     }
 
-    fn name(&self, asked: &Asked<'_>, instance: &'e Instance, name: &str) -> Option<Objection<'e>> {
-        let view = self.view;
+    fn name(
+        &mut self,
+        asked: &Asked<'_>,
+        instance: &'e Instance,
+        name: &str,
+    ) -> Option<Objection<'e>> {
         let name = if name.bytes().any(|byte| byte.is_ascii_uppercase()) || name.ends_with('.') {
             Cow::Owned(fold(name))
         } else {
             Cow::Borrowed(name)
         };
-        if let Some(what) = view.cluster.reserves_name(&name) {
-            return Some(Objection::Against(Against::Owner(Owner::Reserved(what))));
-        }
-        if let Some(against) = view.against_name(&name, instance, asked.node) {
+        if let Some(against) = self.against(asked, instance, &name) {
             return Some(Objection::Against(against));
         }
-        let is_listed = || instance.is_called(&name);
-        let is_pointer = || instance.pointers.iter().any(|pointer| *pointer == *name);
-        let reported = instance.host_name.as_deref();
-        let is_short = || {
-            let short = reported.filter(|full| view.cluster.node_names.shortens(full));
-            let label = short.and_then(|full| full.split('.').next());
-            label == Some(&*name)
-        };
-        let is_proven = *name == *asked.node
-            || is_listed()
-            || reported == Some(&*name)
-            || is_pointer()
-            || is_short()
+        let is_known = self.is_full_name(asked, instance, &name)
+            || self.is_first_label(asked, instance, &name)
             || self.policy.believe_nodes;
-        match reported {
-            _ if is_proven => None,
+        if is_known {
+            return None;
+        }
+        let mut is_open = self.asks_for(&name);
+        for full in self.full_names(asked, instance, &name) {
+            is_open |= self.asks_for(&full);
+        }
+        match instance.host_name {
+            _ if self.view.is_led_to(&name, instance) => None,
+            _ if is_open => Some(Objection::Unknown("the DNS was not asked for it yet")),
             None => Some(Objection::Unknown("the host was not asked for its name yet")),
             Some(_) => Some(Objection::Unproven),
         }
     }
 
-    fn address(
+    /// Notes that the DNS has to answer for `name`; returns whether the answer is still to come.
+    fn asks_for(&mut self, name: &str) -> bool {
+        let is_new = self.questions.names.len() < NAMES && name.contains('.');
+        if is_new {
+            self.questions.names.insert(name.to_owned());
+        }
+        is_new && self.policy.asks_dns && !self.view.is_answered(name)
+    }
+
+    /// The same for `address` in reverse DNS, and for the names that it has there.
+    fn asks_for_address(&mut self, instance: &Instance, address: IpAddr) -> bool {
+        let is_new = self.questions.addresses.len() < NAMES;
+        if is_new {
+            self.questions.addresses.insert(address);
+        }
+        let names: Vec<String> = self.view.pointers(address).collect();
+        let mut is_open = is_new && self.policy.asks_dns && !self.view.is_pointed(address);
+        for name in names.iter().filter(|name| !instance.is_called(name)) {
+            is_open |= self.asks_for(name);
+        }
+        is_open
+    }
+
+    /// The fact that contradicts giving `name` (lower case) to the host.
+    fn against(
         &self,
+        asked: &Asked<'_>,
+        instance: &'e Instance,
+        name: &str,
+    ) -> Option<Against<'e>> {
+        let reserved = self.view.cluster.reserves_name(name);
+        let reserved = reserved.map(|what| Against::Owner(Owner::Reserved(what)));
+        reserved.or_else(|| self.view.against_name(name, instance, asked.node))
+    }
+
+    /// Whether `name` as a whole is known to be the host's: by the rules about its Node, the list, the Machine API,
+    /// the host itself or reverse DNS.
+    fn is_full_name(&self, asked: &Asked<'_>, instance: &Instance, name: &str) -> bool {
+        name == asked.node
+            || instance.is_called(name)
+            || instance.host_name.as_deref() == Some(name)
+            || instance.pointers.iter().any(|pointer| pointer == name)
+    }
+
+    /// The full names with the first label `label` that may be the host's.
+    fn full_names(&self, asked: &Asked<'_>, instance: &Instance, label: &str) -> Vec<String> {
+        let names = asked.parsed.extensions().alternative_names();
+        let asked_for = names.iter().flat_map(|names| names.iter()).filter_map(|name| match name {
+            GeneralName::Dns(name) => Some(fold(name)),
+            GeneralName::Email(_)
+            | GeneralName::Ip(_)
+            | GeneralName::Other(_)
+            | GeneralName::Uri(_) => None,
+        });
+        let all = [asked.node.to_owned()].into_iter().chain(instance.full_names()).chain(asked_for);
+        let has_label = |full: &String| full.split_once('.').is_some_and(|(own, _)| own == label);
+        all.filter(has_label).collect()
+    }
+
+    /// Whether `label` is the first label of a full name that is known to be the host's.
+    /// Source: `docs/contract/certificate-requests.md`, CSR43.
+    fn is_first_label(&self, asked: &Asked<'_>, instance: &'e Instance, label: &str) -> bool {
+        self.full_names(asked, instance, label).iter().any(|full| {
+            (self.is_full_name(asked, instance, full) || self.view.is_led_to(full, instance))
+                && self.against(asked, instance, full).is_none()
+        })
+    }
+
+    /// Whether reverse DNS gives `address` a name that is the host's by the list, the Machine API or forward DNS.
+    fn is_pointed_from(&self, asked: &Asked<'_>, instance: &'e Instance, address: IpAddr) -> bool {
+        self.view.pointers(address).any(|name| {
+            (instance.is_called(&name) || self.view.is_led_to(&name, instance))
+                && self.against(asked, instance, &name).is_none()
+        })
+    }
+
+    fn address(
+        &mut self,
         asked: &Asked<'_>,
         instance: &'e Instance,
         address: IpAddr,
@@ -124,11 +197,36 @@ impl<'e> Exam<'e, '_> {
         if view.cluster.addresses.services.is_none() {
             return Some(Objection::Unknown("the cluster's service network is not known yet"));
         }
-        let is_proven = instance.has(address) || self.policy.believe_nodes;
+        if instance.has(address) || self.policy.believe_nodes {
+            return None;
+        }
+        let is_open = self.asks_for_address(instance, address);
         match &instance.addresses {
-            _ if is_proven => None,
+            _ if self.is_pointed_from(asked, instance, address) => None,
+            _ if is_open => Some(Objection::Unknown("the DNS was not asked for it yet")),
             None => Some(Objection::Unknown("the host was not asked for its addresses yet")),
             Some(_) => Some(Objection::Unproven),
+        }
+    }
+}
+
+/// Says that nothing ties a name to the host, and what would.
+struct Unproven<'a> {
+    name: Shown<'a>,
+    instance: &'a Instance,
+}
+
+impl fmt::Display for Unproven<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { name, instance } = self;
+        write!(
+            f,
+            "{name}: only the node itself says that it is its own, neither the list of instances nor \
+             its Machine nor the DNS nor its host does"
+        )?;
+        match instance.machine {
+            None => write!(f, "; if it is, write it in `names=` of entry {}", instance.title()),
+            Some(_) => Ok(()),
         }
     }
 }

@@ -1,6 +1,8 @@
 //! The answer to one request: the verdict, and every check that led to it.
 
 use std::borrow::Cow;
+use std::collections::BTreeSet;
+use std::net::IpAddr;
 
 use jiff::Timestamp;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
@@ -10,6 +12,25 @@ use super::approval::{Approval, Denial};
 use crate::names;
 use crate::rule::{Kind, Rule};
 use crate::trace::{Check, Trace};
+
+/// Names and addresses that only the DNS may tie to the host of a request.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct Questions {
+    /// Names to resolve, in lower case without a last dot.
+    pub names: BTreeSet<String>,
+    /// Addresses to look up in reverse DNS.
+    pub addresses: BTreeSet<IpAddr>,
+}
+
+impl Questions {
+    /// Adds those of `other`, up to `most` names and as many addresses.
+    pub(crate) fn add(&mut self, other: &Self, most: usize) {
+        let room = most.saturating_sub(self.names.len());
+        self.names.extend(other.names.iter().take(room).cloned());
+        let room = most.saturating_sub(self.addresses.len());
+        self.addresses.extend(other.addresses.iter().take(room).copied());
+    }
+}
 
 /// The verdict about a request, with all its checks. Borrows from the request's object; details of the checks are
 /// formatted only when they are read.
@@ -25,6 +46,8 @@ pub struct Decision<'r> {
     pub(crate) rule: Option<Rule>,
     /// The Node of another host that blocks the request.
     pub(crate) blocked_by: Option<String>,
+    /// What the DNS has to answer for this decision.
+    pub(crate) questions: Questions,
     pub(crate) trace: Trace<'r>,
     /// The DER bytes of the request, as far as they could be decoded.
     pub(crate) der: Vec<u8>,

@@ -183,7 +183,24 @@ impl<'e> Exam<'e, '_> {
                 self.trace.add(Rule::Instance, Outcome::Pending, detail);
                 End::Wait(Rule::Instance, deadline)
             }
-            None => self.ignore(Rule::Instance, format_args!("no instance has the name {node}")),
+            None => {
+                let near = self.view.instance_of_node(node).map(Near).map(|near| near.to_string());
+                let near = near.unwrap_or_default();
+                self.ignore(Rule::Instance, format_args!("no instance has the name {node}{near}"))
+            }
+        }
+    }
+}
+
+/// Says that an entry leads to the Node's address, and what its host calls itself.
+struct Near<'a>(&'a Instance);
+
+impl fmt::Display for Near<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "; the node is at the address of entry {}", self.0.title())?;
+        match &self.0.host_name {
+            Some(name) => write!(f, ", whose host calls itself {}", Foreign(name)),
+            None => Ok(()),
         }
     }
 }

@@ -53,6 +53,7 @@ impl Source {
     pub(crate) fn how(self) -> &'static str {
         match self {
             Self::Address => "by its address",
+            Self::Names => "by `names=` of its entry",
             Self::Machine => "by the Machine API",
             Self::MachineName => "by the name of its Machine",
             Self::HostName => "by its host name",
@@ -73,7 +74,8 @@ impl<'a> Conflict<'a> {
                 other.title(),
                 source.how()
             ),
-            Against::Dns(..) | Against::Owner(_) => format!(
+            Against::Dns(..) => format!("{claimant} ({how}) claims the name {name}, but {against}"),
+            Against::Owner(_) => format!(
                 "{claimant} ({how}) claims the name {name}, but {against}; rename the host or correct \
                  the DNS"
             ),
@@ -102,8 +104,16 @@ impl fmt::Display for Against<'_> {
             Self::Claim(other, source) => {
                 write!(f, "{} claims it {}, too", other.title(), source.how())
             }
-            Self::Dns(to, None) => write!(f, "the DNS leads it to {to}"),
-            Self::Dns(to, Some(owner)) => write!(f, "the DNS leads it to {to}, and {owner}"),
+            Self::Dns(to, None) => write!(
+                f,
+                "the DNS leads it to {to}; list the host by that name or write it in `names=` of its \
+                 entry, or correct the DNS"
+            ),
+            Self::Dns(to, Some(owner)) => write!(
+                f,
+                "the DNS leads it to {to}, and {owner}; if it is the host's own, list the host by that \
+                 name or write it in `names=` of its entry, or correct the DNS"
+            ),
             Self::Owner(owner) => owner.fmt(f),
         }
     }

@@ -11,7 +11,7 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 
 use wmco_core::facts::Facts;
-use wmco_core::instances::Resolve as _;
+use wmco_core::instances::{AlsoNamed, Resolve as _};
 use wmco_core::{limits, machines};
 
 use super::{MachineFacts, View, fold};
@@ -21,6 +21,8 @@ use super::{MachineFacts, View, fold};
 pub(crate) enum Source {
     /// The list of instances has the name.
     Address,
+    /// The entry has it among the further names of its host.
+    Names,
     /// The Machine API gives the name to the Machine.
     Machine,
     /// The Machine's own name, on platforms that name hosts as their Machines.
@@ -40,6 +42,8 @@ pub(crate) struct Instance {
     pub(crate) machine: Option<Arc<MachineFacts>>,
     /// The listed address, if it is an IP address.
     literal: Option<IpAddr>,
+    /// The further names and addresses of its entry, normalized.
+    also: Vec<AlsoNamed>,
     /// The address that is listed or that the listed name resolves to, if known.
     pub(crate) ipv4: Option<Ipv4Addr>,
     /// The port of its SSH server, which distinguishes hosts behind one address.
@@ -64,12 +68,10 @@ pub(crate) struct Instances {
 struct Part {
     list: Vec<Instance>,
     by_name: HashMap<String, Claims>,
-    /// By the address that is listed, resolved or given by the Machine API.
+    /// By the address that is listed, resolved, given by the Machine API or named by the entry.
     by_address: HashMap<IpAddr, Vec<usize>>,
     /// By the addresses that the hosts reported.
     by_report: HashMap<IpAddr, Vec<usize>>,
-    /// The DNS answers for claimed names.
-    leads: HashMap<String, Vec<IpAddr>>,
     /// Number of instances that have not reported their host name yet.
     unnamed: usize,
 }
@@ -98,13 +100,20 @@ impl View {
         instances: impl IntoIterator<Item = (&'i str, Option<Ipv4Addr>)>,
         facts: &Facts,
     ) {
-        let resolve = |(address, ipv4)| Instance::new(address, ipv4, limits::SSH_PORT, facts);
+        let resolve =
+            |(address, ipv4)| Instance::new(address, ipv4, limits::SSH_PORT, Vec::new(), facts);
         self.set_listed(instances.into_iter().map(resolve).collect(), facts);
     }
 }
 
 impl Instance {
-    pub(super) fn new(address: &str, ipv4: Option<Ipv4Addr>, port: u16, facts: &Facts) -> Self {
+    pub(super) fn new(
+        address: &str,
+        ipv4: Option<Ipv4Addr>,
+        port: u16,
+        also: Vec<AlsoNamed>,
+        facts: &Facts,
+    ) -> Self {
         let literal: Option<IpAddr> = address.parse().ok();
         let own_ipv4 = match literal {
             Some(IpAddr::V4(ipv4)) => Some(ipv4),
@@ -119,6 +128,7 @@ impl Instance {
         Self {
             machine: None,
             literal,
+            also,
             ipv4: ipv4.or(own_ipv4).or_else(|| facts.resolve(address).ok()),
             port,
             pointers: pointers.iter().map(|name| fold(name)).filter(agrees).collect(),
@@ -143,6 +153,7 @@ impl Instance {
         Self {
             machine: None,
             literal: None,
+            also: Vec::new(),
             ipv4: None,
             port: limits::SSH_PORT,
             host_name: host_name.filter(|name| is_name(name)),
@@ -192,18 +203,38 @@ impl Instance {
         let is_given = |machine: &Arc<MachineFacts>| machine.names.iter().any(|own| own == name);
         self.machine.as_ref().is_some_and(is_given)
             || self.listed_name().is_some_and(|listed| fold(listed) == name)
+            || self.also_names().any(|own| own == name)
     }
 
-    /// Whether the list gives it `address`.
+    /// The further names of its entry.
+    fn also_names(&self) -> impl Iterator<Item = &str> {
+        self.also.iter().filter_map(|also| match also {
+            AlsoNamed::Address(_) => None,
+            AlsoNamed::Name(name) => Some(name.as_str()),
+        })
+    }
+
+    /// Whether its entry has `address` as its key.
     pub(crate) fn is_listed_by(&self, address: IpAddr) -> bool {
         self.literal == Some(address)
+    }
+
+    /// Whether its entry has `address` among the further names of its host.
+    pub(crate) fn is_also_at(&self, address: IpAddr) -> bool {
+        self.also.contains(&AlsoNamed::Address(address))
+    }
+
+    /// Every full name that a person, the Machine API, the host or reverse DNS gives it (lower case).
+    pub(crate) fn full_names(&self) -> impl Iterator<Item = String> {
+        self.sources().map(|(_, name)| name).filter(|name| name.contains('.'))
     }
 
     /// Whether the list or the Machine API gives it a name that starts with the label `label` (lower case) and that
     /// `counts`.
     pub(super) fn has_first_label(&self, label: &str, counts: impl Fn(&str) -> bool) -> bool {
         let given = self.machine.iter().flat_map(|machine| machine.names.iter().cloned());
-        let mut names = self.listed_name().map(fold).into_iter().chain(given);
+        let also = self.also_names().map(str::to_owned);
+        let mut names = self.listed_name().map(fold).into_iter().chain(also).chain(given);
         names.any(|name| {
             let rest = name.strip_prefix(label);
             rest.is_some_and(|rest| rest.starts_with('.')) && counts(&name)
@@ -215,6 +246,7 @@ impl Instance {
         self.is_listed_by(address)
             || self.ipv4.map(IpAddr::V4) == Some(address)
             || self.is_given(address)
+            || self.is_also_at(address)
     }
 
     /// Whether the list, the DNS, the Machine API or the host itself gives it `address`.
@@ -246,17 +278,22 @@ impl Instance {
         })
     }
 
-    /// All claims to names: the source, the name, and the full name if it differs.
-    fn claims(&self) -> impl Iterator<Item = (Source, String, Option<String>)> {
+    /// All names, with the source of each.
+    fn sources(&self) -> impl Iterator<Item = (Source, String)> {
         let listed = self.listed_name().map(|name| (Source::Address, fold(name)));
+        let also = self.also_names().map(|name| (Source::Names, name.to_owned()));
         let given = self.machine.iter().flat_map(|machine| {
             let names = machine.names.iter().map(|name| (Source::Machine, name.clone()));
             names.chain([(Source::MachineName, fold(&machine.name))])
         });
         let reported = self.host_name.iter().map(|name| (Source::HostName, name.clone()));
         let pointers = self.pointers.iter().map(|name| (Source::ReverseDns, name.clone()));
-        let all = listed.into_iter().chain(given).chain(reported).chain(pointers);
-        all.flat_map(|(source, name)| {
+        listed.into_iter().chain(also).chain(given).chain(reported).chain(pointers)
+    }
+
+    /// All claims to names: the source, the name, and the full name if it differs.
+    fn claims(&self) -> impl Iterator<Item = (Source, String, Option<String>)> {
+        self.sources().flat_map(|(source, name)| {
             let label = name.split_once('.').map(|(label, _)| label.to_owned());
             let short = label.map(|label| (source, label, Some(name.clone())));
             [(source, name, None)].into_iter().chain(short)
@@ -270,25 +307,17 @@ fn is_name(name: &str) -> bool {
 }
 
 impl Part {
-    fn new(list: Vec<Instance>, facts: &Facts) -> Self {
+    fn new(list: Vec<Instance>) -> Self {
         let mut instances = Self {
             unnamed: list.iter().filter(|instance| instance.host_name.is_none()).count(),
             ..Self::default()
         };
         for (index, instance) in list.iter().enumerate() {
             for (source, name, whole) in instance.claims() {
-                // The DNS answer for its own name defines the entry, so nothing can contradict it.
-                for name in [Some(&name), whole.as_ref()].into_iter().flatten() {
-                    let leads = facts.leads_to(name);
-                    if !leads.is_empty() && !instances.leads.contains_key(name) {
-                        let leads = leads.iter().map(IpAddr::to_canonical).collect();
-                        instances.leads.insert(name.clone(), leads);
-                    }
-                }
                 let claim = Claim { instance: index, source, whole };
                 let claims = instances.by_name.entry(name).or_default();
                 match source {
-                    Source::Address | Source::Machine | Source::MachineName => {
+                    Source::Address | Source::Names | Source::Machine | Source::MachineName => {
                         claims.listed.push(claim);
                     }
                     Source::HostName | Source::ReverseDns => claims.others.push(claim),
@@ -296,7 +325,11 @@ impl Part {
             }
             let given = instance.machine.iter().flat_map(|machine| machine.addresses.clone());
             let mut reached: Vec<IpAddr> = instance.ipv4.map(IpAddr::V4).into_iter().collect();
-            for address in instance.literal.into_iter().chain(given) {
+            let also = instance.also.iter().filter_map(|also| match also {
+                AlsoNamed::Address(address) => Some(*address),
+                AlsoNamed::Name(_) => None,
+            });
+            for address in instance.literal.into_iter().chain(given).chain(also) {
                 if !reached.contains(&address) {
                     reached.push(address);
                 }
@@ -327,8 +360,8 @@ impl Part {
 
 impl Instances {
     /// Makes the listed instances, without those of Machines.
-    pub(super) fn new(listed: Vec<Instance>, facts: &Facts) -> Self {
-        Self { listed: Part::new(listed, facts), of_machines: Part::default() }
+    pub(super) fn new(listed: Vec<Instance>) -> Self {
+        Self { listed: Part::new(listed), of_machines: Part::default() }
     }
 
     /// Replaces the instances of Machines.
@@ -338,7 +371,7 @@ impl Instances {
         facts: &Facts,
     ) {
         let hosts = machines.filter_map(|machine| Instance::of_machine(machine, facts));
-        self.of_machines = Part::new(hosts.collect(), facts);
+        self.of_machines = Part::new(hosts.collect());
     }
 
     fn parts(&self) -> impl Iterator<Item = &Part> + Clone {
@@ -370,7 +403,8 @@ impl Instances {
         self.parts().flat_map(|part| part.by_name.keys().map(String::as_str))
     }
 
-    /// The instances that are listed by `address` or by a name that leads there, or whose Machine has the address.
+    /// The instances that are listed by `address`, have it among the further names of the entry or are listed by a
+    /// name that leads there, and those whose Machine has it.
     pub(crate) fn at(&self, address: IpAddr) -> impl Iterator<Item = &Instance> {
         let [listed, of_machines] =
             [&self.listed, &self.of_machines].map(|part| part.among(part.by_address.get(&address)));
@@ -382,12 +416,6 @@ impl Instances {
         let [listed, of_machines] =
             [&self.listed, &self.of_machines].map(|part| part.among(part.by_report.get(&address)));
         listed.chain(of_machines)
-    }
-
-    /// The DNS answer for `name`; empty without an answer or without a claim to the name.
-    pub(crate) fn leads(&self, name: &str) -> &[IpAddr] {
-        let leads = self.parts().find_map(|part| part.leads.get(name));
-        leads.map_or(&[], Vec::as_slice)
     }
 
     /// Number of instances that have not reported their host name yet.

@@ -30,7 +30,8 @@ impl View {
                 }
                 Err(_) => (None, limits::SSH_PORT),
             };
-            Some(Instance::new(address, ipv4, port, facts))
+            let also = entries.names_of(address).cloned().collect();
+            Some(Instance::new(address, ipv4, port, also, facts))
         });
         self.set_listed(instances.collect(), facts);
     }

@@ -9,11 +9,12 @@
 use std::collections::BTreeSet;
 use std::net::IpAddr;
 
+use wmco_core::instances::Resolve as _;
 use wmco_core::names::{IGNORE_LABEL, OS_WINDOWS};
 
 use super::conflict::{Against, Conflict, Dispute, Owner};
 use super::instances::Claim;
-use super::{Instance, MachineFacts, NodeIdentity, Source, View};
+use super::{Instance, MachineFacts, NodeIdentity, Source, View, fold};
 
 /// The owner of a node name, according to the list of instances.
 #[derive(Debug)]
@@ -151,7 +152,13 @@ impl View {
         }
         let mut others = full.clone().chain(short.clone());
         let is_full = full.clone().next().is_some();
-        if full.clone().any(is_own) || (!is_full && short.clone().any(is_own)) {
+        // Two entries cannot both have a further name; an entry with the name as its key has it.
+        let own = full.clone().filter(|claim| is_own(*claim)).map(|(claim, _)| claim.source).min();
+        if own == Some(Source::Names) {
+            let other = full.clone().find(|claim| !is_own(*claim));
+            return other.map(|(_, other)| Owner::Instance(other));
+        }
+        if own.is_some() || (!is_full && short.clone().any(is_own)) {
             return None;
         }
         others.next().map(|(_, other)| Owner::Instance(other))
@@ -175,20 +182,55 @@ impl View {
     /// The DNS answer for `name`, if it leads anywhere but to the host of `instance`. Each resolver completes a
     /// single label in its own way, so for a single label only an address with another owner counts.
     fn led_elsewhere(&self, name: &str, node: &str, instance: &Instance) -> Option<Against<'_>> {
-        let leads = self.instances.leads(name);
-        let elsewhere = || leads.iter().filter(|address| !instance.is_reached_at(**address));
-        let owned = elsewhere().find_map(|address| {
-            let reserved = || self.cluster.reserves_address(*address).map(Owner::Reserved);
-            let stranger = self.other_owner_of_address(*address, instance, node);
-            let owner = stranger.or_else(|| reserved().filter(|_| !instance.has(*address)));
-            Some(Against::Dns(*address, Some(owner?)))
+        let mut leads = self.leads(name);
+        let elsewhere = leads.clone().filter(|address| !instance.is_reached_at(*address));
+        let owned = elsewhere.into_iter().find_map(|address| {
+            let reserved = || self.cluster.reserves_address(address).map(Owner::Reserved);
+            let stranger = self.other_owner_of_address(address, instance, node);
+            let owner = stranger.or_else(|| reserved().filter(|_| !instance.has(address)));
+            Some(Against::Dns(address, Some(owner?)))
         });
         let unknown = || {
-            let first = leads.first().filter(|_| name.contains('.'))?;
-            let own = leads.iter().any(|address| instance.has(*address));
-            (!own).then_some(Against::Dns(*first, None))
+            let first = leads.clone().next().filter(|_| name.contains('.'))?;
+            let own = leads.any(|address| instance.has(address));
+            (!own).then_some(Against::Dns(first, None))
         };
         owned.or_else(unknown)
+    }
+
+    /// The DNS answer for `name`; empty without an answer.
+    fn leads(&self, name: &str) -> impl Iterator<Item = IpAddr> + Clone {
+        self.facts.leads_to(name).iter().map(IpAddr::to_canonical)
+    }
+
+    /// Whether the DNS leads `name` to the host of `instance` and nowhere else. Addresses that only the host
+    /// itself reports do not suffice, because then the host could choose whose names it gets.
+    pub(crate) fn is_led_to(&self, name: &str, instance: &Instance) -> bool {
+        let mut leads = self.leads(name);
+        leads.clone().any(|address| instance.is_reached_at(address))
+            && leads.all(|address| instance.has(address))
+    }
+
+    /// The entry that leads to an address of the Node `node`.
+    pub(crate) fn instance_of_node(&self, node: &str) -> Option<&Instance> {
+        let addresses = self.node(node).into_iter().flat_map(|node| &node.addresses);
+        let mut at = addresses.flat_map(|address| self.instances.at(*address));
+        at.find(|instance| instance.machine.is_none())
+    }
+
+    /// Whether the DNS has answered for `name`, be it that there is none.
+    pub(crate) fn is_answered(&self, name: &str) -> bool {
+        self.facts.dns.forward.contains_key(name)
+    }
+
+    /// Whether reverse DNS has answered for `address`, be it that it has no name.
+    pub(crate) fn is_pointed(&self, address: IpAddr) -> bool {
+        self.facts.dns.reverse.contains_key(&address)
+    }
+
+    /// The names that reverse DNS gives for `address`, in lower case.
+    pub(crate) fn pointers(&self, address: IpAddr) -> impl Iterator<Item = String> {
+        self.facts.reverse(address).iter().map(|name| fold(name))
     }
 
     /// Finds another owner of `address`, for the Node `node` on the host of `instance` that asks for it.
@@ -204,6 +246,11 @@ impl View {
         // The list has it: neither the DNS nor another Node can take it away.
         if instance.is_listed_by(address) {
             return None;
+        }
+        if instance.is_also_at(address) {
+            let mut listed = self.instances.at(address);
+            let other = listed.find(|other| other.address != instance.address);
+            return other.map(Owner::Instance);
         }
         // The Machine API has it: only the list can take it away.
         if instance.is_given(address) {
@@ -262,12 +309,17 @@ impl View {
         if instance.is_called(name) {
             return None;
         }
-        if let Some(other) = self.nodes_by_name.holders(name).find(|other| *other != node) {
+        let (named, labelled) = (&self.nodes_by_name, &self.nodes_by_label);
+        let mut holders = named.holders(name).chain(labelled.holders(name));
+        if let Some(other) = holders.find(|other| *other != node) {
             return Some(owner(Owner::Node(other)));
         }
-        let mut claims = self.instances.claims(name).filter(|(claim, other)| {
-            self.may_be_node_name(claim) && !other.is_reached_as(instance)
-        });
+        let is_others = |(claim, other): &(&Claim, &Instance)| {
+            let is_given =
+                claim.source != Source::MachineName || self.cluster.hosts_named_as_machines;
+            is_given && !other.is_reached_as(instance)
+        };
+        let mut claims = self.instances.claims(name).filter(is_others);
         let report = claims.next().map(|(_, other)| owner(Owner::Report(other)));
         report.or_else(|| self.led_elsewhere(name, node, instance))
     }
@@ -291,7 +343,7 @@ impl View {
         let conflict = match self.find(name, None) {
             Found::Disputed(conflict) => conflict,
             Found::None { .. } => return None,
-            Found::One(owner, Source::Address) => self.vain_claim(name, owner)?,
+            Found::One(owner, Source::Address | Source::Names) => self.vain_claim(name, owner)?,
             Found::One(claimant, source) => {
                 let owner = self.owner_outside_the_list(name, claimant);
                 let against = owner.map(|owner| Conflict {
@@ -300,7 +352,7 @@ impl View {
                 });
                 let vain = || match source {
                     Source::Machine | Source::MachineName => self.vain_claim(name, claimant),
-                    Source::Address | Source::HostName | Source::ReverseDns => None,
+                    Source::Address | Source::Names | Source::HostName | Source::ReverseDns => None,
                 };
                 against.or_else(vain)?
             }

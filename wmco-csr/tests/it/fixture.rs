@@ -10,6 +10,7 @@ use k8s_openapi::api::certificates::v1::{
 use k8s_openapi::api::core::v1::Node;
 use rcgen::{CertificateParams, DnType, KeyPair, SanType};
 use wmco_core::cluster_addresses::ClusterAddresses;
+use wmco_core::instances::{self, Entries, Resolutions, Unresolved};
 use wmco_csr::{
     ClusterFacts, Decision, Facts, Kind, MachineFacts, NodeNames, Policy, Request, Verdict, View,
     decide,
@@ -29,6 +30,8 @@ pub(crate) struct World {
     pub(crate) key: KeyPair,
     pub(crate) nodes: Vec<Node>,
     pub(crate) instances: Vec<(String, Option<Ipv4Addr>)>,
+    /// `names=` of entries, by their keys. With one, `instances` are read as entries.
+    pub(crate) also: Vec<(String, &'static str)>,
     pub(crate) facts: Facts,
     pub(crate) machines: Vec<MachineFacts>,
     pub(crate) pending: Vec<CertificateSigningRequest>,
@@ -139,6 +142,7 @@ impl World {
             key: KeyPair::generate().unwrap(),
             nodes: exists.then(|| node(NODE, "windows", IPV4)).into_iter().collect(),
             instances: vec![(INSTANCE.to_owned(), Some(IPV4))],
+            also: Vec::new(),
             facts: Facts::default(),
             machines: Vec::new(),
             pending: Vec::new(),
@@ -206,13 +210,32 @@ impl World {
         for node in &self.nodes {
             view.set_node(node);
         }
-        let instances = self.instances.iter().map(|(address, ipv4)| (address.as_str(), *ipv4));
-        view.set_instances(instances, &self.facts);
+        if self.also.is_empty() {
+            let instances = self.instances.iter();
+            let instances = instances.map(|(address, ipv4)| (address.as_str(), *ipv4));
+            view.set_instances(instances, &self.facts);
+        } else {
+            view.set_entries(&self.entries(), &self.facts);
+        }
         view.set_machines(self.machines.iter().cloned());
         for csr in self.pending.iter().chain([&self.csr]) {
             view.set_request(csr);
         }
         view
+    }
+
+    fn entries(&self) -> Entries {
+        let mut resolutions = Resolutions::default();
+        for (address, ipv4) in &self.instances {
+            let answer = ipv4.ok_or(Unresolved::NoSuchName);
+            resolutions.insert(address, answer);
+        }
+        let value = |address: &String| {
+            let also = self.also.iter().find(|(of, _)| of == address);
+            also.map_or("username=a".to_owned(), |(_, names)| format!("username=a\nnames={names}"))
+        };
+        let data = self.instances.iter().map(|(address, _)| (address, value(address)));
+        instances::parse(data, &resolutions)
     }
 
     pub(crate) fn decide(&self) -> Decision<'_> {

@@ -31,3 +31,5 @@ mod told;
 mod truth;
 #[cfg(test)]
 mod vectors;
+#[cfg(test)]
+mod witnesses;

@@ -410,6 +410,40 @@ async fn an_address_of_another_node_is_refused_until_that_gives_it_back() {
     scene.stop().await;
 }
 
+/// Nothing is denied before the DNS was asked for what the request holds.
+#[tokio::test]
+async fn a_public_address_and_ipv6_are_looked_up_before_anything_is_denied() {
+    let scene = Scene::start(&hosts(&[(HOST, "WIN-1")])).await;
+    network(&scene, "172.30.0.0/16");
+    let (public, ipv6, name) = ("203.0.113.7", "2001:db8::7", "pub-1.cloud.example");
+    let own = vec![HOST.parse().unwrap()];
+    scene.dns.lock().unwrap().insert(name.to_owned(), own);
+    let pointers = [public, ipv6].map(|address| (address.parse().unwrap(), format!("{name}.")));
+    scene.reverse.lock().unwrap().extend(pointers);
+    put(
+        &scene.cluster,
+        &json!({
+            "apiVersion": "v1", "kind": "Node",
+            "metadata": {"name": "win-1", "labels": {"kubernetes.io/os": "windows"}},
+            "status": {"addresses": [
+                {"type": "InternalIP", "address": HOST},
+                {"type": "InternalIP", "address": ipv6},
+                {"type": "ExternalIP", "address": public},
+                {"type": "ExternalDNS", "address": name},
+                {"type": "Hostname", "address": "win-1"},
+            ]},
+        }),
+    );
+    scene.approve(true).await;
+    let mut asked = serving_of("win-1");
+    asked.names.push(rcgen::SanType::DnsName(name.try_into().unwrap()));
+    let addresses = [HOST, public, ipv6].map(|address| address.parse().unwrap());
+    asked.names.extend(addresses.map(rcgen::SanType::IpAddress));
+    scene.ask(&asked).await;
+    assert_eq!(scene.condition("serving-win-1").await, approval("WMCOApprove"));
+    scene.stop().await;
+}
+
 #[tokio::test]
 async fn an_address_waits_for_the_service_network() {
     let scene = scene().await;

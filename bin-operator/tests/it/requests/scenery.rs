@@ -36,6 +36,7 @@ pub(super) struct Scene {
     pub(super) host_reports: HostReports,
     pub(super) metrics: Metrics,
     pub(super) dns: Arc<Mutex<BTreeMap<String, Vec<IpAddr>>>>,
+    pub(super) reverse: Arc<Mutex<BTreeMap<IpAddr, String>>>,
     config: Config,
     stop: CancellationToken,
     tasks: TaskTracker,
@@ -193,6 +194,9 @@ impl Scene {
             dns: Arc::new(Mutex::new(
                 [("localhost".to_owned(), vec![std::net::Ipv4Addr::LOCALHOST.into()])].into(),
             )),
+            reverse: Arc::new(Mutex::new(
+                [(std::net::Ipv4Addr::LOCALHOST.into(), "localhost".to_owned())].into(),
+            )),
             stop: CancellationToken::new(),
             tasks: TaskTracker::new(),
             cluster,
@@ -247,8 +251,10 @@ impl Scene {
             let missing = || std::io::Error::from(std::io::ErrorKind::NotFound);
             Box::pin(std::future::ready(found.ok_or_else(missing)))
         });
-        let reverse: ReverseLookup = Arc::new(|address| {
-            Box::pin(std::future::ready(address.is_loopback().then(|| "localhost".to_owned())))
+        let addresses = Arc::clone(&self.reverse);
+        let reverse: ReverseLookup = Arc::new(move |address| {
+            let found = addresses.lock().unwrap().get(&address).cloned();
+            Box::pin(std::future::ready(found))
         });
         Resolver::new(Dns { forward, reverse })
     }

@@ -1,0 +1,218 @@
+//! What ties a name or an address to a host besides its own word, and what never does.
+//! Source: `docs/contract/certificate-requests.md`, CSR43, CSR49 to CSR51.
+
+use std::net::{IpAddr, Ipv4Addr};
+
+use rcgen::SanType;
+use wmco_csr::Kind::KubeletServing;
+use wmco_csr::NodeNames;
+
+use crate::fixture::{INSTANCE, IPV4, World, node};
+
+const PUBLIC: &str = "203.0.113.7";
+const PUBLIC_NAME: &str = "pub-7.cloud.example";
+const OTHER: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 50);
+
+/// The Node has `names` besides, and its kubelet asks for them.
+fn asking_for(names: &[&str]) -> World {
+    let mut world = World::new(KubeletServing);
+    for name in names {
+        let (kind, san) = match name.parse::<IpAddr>() {
+            Ok(ip) => ("ExternalIP", SanType::IpAddress(ip)),
+            Err(_) => ("ExternalDNS", SanType::DnsName((*name).try_into().unwrap())),
+        };
+        let address = serde_json::json!({"type": kind, "address": name});
+        let addresses = world.nodes[0].status.as_mut().unwrap().addresses.as_mut().unwrap();
+        addresses.push(serde_json::from_value(address).unwrap());
+        world.params_change(|params| params.subject_alt_names.push(san));
+    }
+    world
+}
+
+fn leads(world: &mut World, name: &str, to: &[&str]) {
+    let to = to.iter().map(|address| address.parse().unwrap()).collect();
+    world.facts.dns.forward.insert(name.to_owned(), to);
+}
+
+fn points(world: &mut World, address: &str, to: &str) {
+    world.facts.dns.reverse.insert(address.parse().unwrap(), vec![to.to_owned()]);
+}
+
+fn reports(world: &mut World, address: &str) {
+    let address: IpAddr = address.parse().unwrap();
+    world.facts.addresses.as_mut().unwrap().values_mut().for_each(|list| list.push(address));
+}
+
+/// W-34: a person says it.
+#[test]
+fn what_the_entry_says_is_the_hosts() {
+    let mut world = asking_for(&[PUBLIC, PUBLIC_NAME]);
+    world.check("refuse", "belongs");
+    world.also = vec![(INSTANCE.to_owned(), "203.0.113.7, Pub-7.cloud.example.")];
+    world.check("approve", "");
+    // W-40: the DNS says nothing against a person.
+    leads(&mut world, PUBLIC_NAME, &["198.51.100.1"]);
+    world.check("approve", "");
+}
+
+/// Neither has what two entries say, and an entry has its own key.
+#[test]
+fn what_another_entry_has_too_is_refused() {
+    for (other, names) in
+        [("b.example", PUBLIC_NAME), ("b.example", PUBLIC), (PUBLIC_NAME, "x.example")]
+    {
+        let mut world = asking_for(&[PUBLIC, PUBLIC_NAME]);
+        world.also = vec![(INSTANCE.to_owned(), "203.0.113.7, pub-7.cloud.example")];
+        world.instances.push((other.to_owned(), Some(OTHER)));
+        world.also.push((other.to_owned(), names));
+        world.check("refuse", "belongs");
+    }
+}
+
+/// A person cannot give away what the cluster, a Node or a Machine has.
+#[test]
+fn an_entry_gives_away_nothing_of_the_cluster() {
+    let mut world = asking_for(&["172.30.0.1"]);
+    world.also = vec![(INSTANCE.to_owned(), "172.30.0.1")];
+    world.check("refuse", "belongs");
+    let mut world = asking_for(&["api-int.cluster.example.net"]);
+    world.also = vec![(INSTANCE.to_owned(), "api-int.cluster.example.net")];
+    world.check("refuse", "belongs");
+    let mut world = asking_for(&["cp-1"]);
+    world.also = vec![(INSTANCE.to_owned(), "cp-1")];
+    world.nodes.push(node("cp-1", "linux", OTHER));
+    world.check("refuse", "belongs");
+}
+
+/// W-34: the DNS leads the name to the host and nowhere else.
+#[test]
+fn a_name_that_the_dns_leads_to_the_host_is_its_own() {
+    let mut world = asking_for(&[PUBLIC_NAME]);
+    leads(&mut world, PUBLIC_NAME, &["192.0.2.7"]);
+    world.check("approve", "");
+    leads(&mut world, PUBLIC_NAME, &["192.0.2.7", "198.51.100.1"]);
+    world.check("refuse", "belongs");
+    // An address of the host's other family may be its own word.
+    leads(&mut world, PUBLIC_NAME, &["192.0.2.7", "2001:db8::7"]);
+    world.check("refuse", "belongs");
+    reports(&mut world, "2001:db8::7");
+    world.check("approve", "");
+}
+
+/// Otherwise a host gets the names of any machine outside of the cluster by reporting its address.
+#[test]
+fn a_name_that_leads_to_what_only_the_host_reports_is_refused() {
+    let mut world = asking_for(&["files.corp.example"]);
+    leads(&mut world, "files.corp.example", &["198.51.100.1"]);
+    reports(&mut world, "198.51.100.1");
+    world.check("refuse", "belongs");
+}
+
+#[test]
+fn a_name_that_leads_to_the_host_and_that_another_has_is_refused() {
+    let led = || {
+        let mut world = asking_for(&[PUBLIC_NAME]);
+        leads(&mut world, PUBLIC_NAME, &["192.0.2.7"]);
+        world
+    };
+    let mut world = led();
+    world.nodes.push(node(PUBLIC_NAME, "linux", OTHER));
+    world.check("refuse", "belongs");
+    let mut world = led();
+    world.instances.push((PUBLIC_NAME.to_owned(), Some(OTHER)));
+    world.check("refuse", "belongs");
+    let mut world = led();
+    world.instances.push(("b.example".to_owned(), Some(OTHER)));
+    world.facts.hostnames.insert("b.example".to_owned(), PUBLIC_NAME.to_owned());
+    world.check("refuse", "belongs");
+}
+
+/// W-34: the reverse answer of an address is a name that is the host's.
+#[test]
+fn an_address_whose_name_is_the_hosts_is_its_own() {
+    let mut world = asking_for(&[PUBLIC]);
+    points(&mut world, PUBLIC, "Pub-7.cloud.example.");
+    world.check("refuse", "belongs");
+    leads(&mut world, PUBLIC_NAME, &["192.0.2.7"]);
+    world.check("approve", "");
+    world.nodes.push(node("cp-1", "linux", PUBLIC.parse().unwrap()));
+    world.check("refuse", "belongs");
+}
+
+/// A host name is the host's word alone, which gives it no address.
+#[test]
+fn an_address_whose_name_only_the_host_tells_is_refused() {
+    let mut world = asking_for(&["198.51.100.1"]);
+    world.facts.hostnames.insert(INSTANCE.to_owned(), "files.corp.example".to_owned());
+    points(&mut world, "198.51.100.1", "files.corp.example");
+    world.check("refuse", "belongs");
+    // It is listed by this name.
+    points(&mut world, "198.51.100.1", INSTANCE);
+    world.check("approve", "");
+}
+
+/// W-37: on no platform does it matter how the full name was proven.
+#[test]
+fn the_first_label_of_a_proven_name_is_the_hosts() {
+    let mut world = asking_for(&["pub-7", PUBLIC_NAME]);
+    world.check("refuse", "belongs");
+    leads(&mut world, PUBLIC_NAME, &["192.0.2.7"]);
+    world.check("approve", "");
+    let mut world = asking_for(&["pub-7"]);
+    world.also = vec![(INSTANCE.to_owned(), PUBLIC_NAME)];
+    world.check("approve", "");
+    // Here no Node is called by a first label.
+    let mut world = asking_for(&["pub-7"]);
+    world.cluster.node_names = NodeNames::FullOrShort;
+    world.instances[0].0 = "win-7".to_owned();
+    world.facts.hostnames.insert("win-7".to_owned(), PUBLIC_NAME.to_owned());
+    world.facts.addresses = Some([("win-7".to_owned(), vec![IPV4.into()])].into());
+    world.check("approve", "");
+}
+
+#[test]
+fn a_first_label_that_another_has_is_refused() {
+    let labelled = || {
+        let mut world = asking_for(&["pub-7", PUBLIC_NAME]);
+        leads(&mut world, PUBLIC_NAME, &["192.0.2.7"]);
+        world
+    };
+    let mut world = labelled();
+    world.nodes.push(node("pub-7.other.example", "linux", OTHER));
+    world.check("refuse", "belongs");
+    let mut world = labelled();
+    world.instances.push(("b.example".to_owned(), Some(OTHER)));
+    world.facts.hostnames.insert("b.example".to_owned(), "pub-7.other.example".to_owned());
+    world.check("refuse", "belongs");
+    let mut world = labelled();
+    world.instances.push(("pub-7.other.example".to_owned(), Some(OTHER)));
+    world.check("refuse", "belongs");
+}
+
+/// The operator has not asked yet, so nothing is denied.
+#[test]
+fn what_the_dns_was_not_asked_for_waits() {
+    let mut world = asking_for(&["pub-7", PUBLIC, PUBLIC_NAME]);
+    world.policy.asks_dns = true;
+    world.check("wait", "belongs");
+    world.facts.dns.forward.insert(PUBLIC_NAME.to_owned(), Vec::new());
+    world.check("refuse", "belongs");
+    leads(&mut world, PUBLIC_NAME, &["192.0.2.7"]);
+    world.check("wait", "belongs");
+    points(&mut world, PUBLIC, PUBLIC_NAME);
+    world.check("approve", "");
+}
+
+/// Advice names the option, and the entry that lacks it.
+#[test]
+fn a_refusal_names_the_option() {
+    let world = asking_for(&[PUBLIC_NAME]);
+    let text = world.decide().to_string();
+    assert!(text.contains("`names=` of entry win-7.plant.example.net"), "{text}");
+    let mut world = asking_for(&[PUBLIC_NAME]);
+    leads(&mut world, PUBLIC_NAME, &["198.51.100.1"]);
+    let text = world.decide().to_string();
+    for way in ["list the host by that name", "`names=`", "correct the DNS"] {
+        assert!(text.contains(way), "{way}: {text}");
+    }
+}
