@@ -218,14 +218,16 @@ impl Docket {
         Some(Answer { decision, is_news, has_questions })
     }
 
-    /// What the DNS has to answer for open requests that meet all other rules, up to 256 names and as many addresses. The answers are
-    /// part of the facts of [`Self::set_entries`].
+    /// What the DNS has to answer for open requests that meet all other rules, up to 256 names and as many addresses.
+    /// The answers are part of the facts of [`Self::set_entries`].
     pub fn questions(&self) -> Questions {
         let mut open: Vec<_> =
             self.open.iter().filter(|(_, open)| open.questions != Questions::default()).collect();
         open.sort_unstable_by_key(|(name, _)| *name);
         let mut all = Questions::default();
-        open.iter().for_each(|(_, open)| all.add(&open.questions, QUESTIONS));
+        for (_, open) in open {
+            all.add(&open.questions, QUESTIONS);
+        }
         all
     }
 

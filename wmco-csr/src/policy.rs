@@ -8,6 +8,7 @@ use crate::names;
 /// Settings of the approval: identities, limits, and other approvers. [`Policy::new`] is the policy for OpenShift.
 #[derive(Clone, Debug, Eq, PartialEq)]
 #[non_exhaustive]
+#[expect(clippy::struct_excessive_bools, reason = "settings that do not depend on each other")]
 pub struct Policy {
     /// Requester of a kubelet's first client certificate.
     pub bootstrapper: Requester,

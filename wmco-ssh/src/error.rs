@@ -113,7 +113,7 @@ pub enum ConnectError {
         /// The user.
         user: String,
         /// Kind and length of each key that was offered, for example `RSA 4096`.
-        keys: String,
+        keys: Box<str>,
     },
     /// The server turned the connection away before its version, so no login was tried.
     #[error(

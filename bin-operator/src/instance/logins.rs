@@ -253,8 +253,8 @@ mod tests {
         }
         // The jump host is not the host.
         let target = "bastion:22".to_owned();
-        let (user, keys) = ("jump".into(), "RSA 4096".into());
-        let jump = ConnectError::AuthenticationRefused { target, user, keys };
+        let (user, kind) = ("jump".into(), "RSA 4096".into());
+        let jump = ConnectError::AuthenticationRefused { target, user, keys: kind };
         let row = row(jump, &keys);
         assert!(!row.contains("replace the Machine"), "{row}");
         table.push_str(&row);

@@ -118,9 +118,10 @@ mod tests {
                     setbacks.succeeded(succeeds);
                 }
                 attempts += 1;
-                let pause = match busy {
-                    true => setbacks.turned_away(fails.clone()),
-                    false => setbacks.failed(fails.clone()),
+                let pause = if busy {
+                    setbacks.turned_away(fails.clone())
+                } else {
+                    setbacks.failed(fails.clone())
                 };
                 elapsed += pause.as_secs_f64() * (1.0 - limits::RETRY_JITTER);
                 if elapsed > 600.0 {

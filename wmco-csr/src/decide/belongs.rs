@@ -9,7 +9,7 @@ use std::fmt;
 use std::net::IpAddr;
 
 use super::{Asked, Exam, after};
-use crate::pkcs10::GeneralName;
+use crate::pkcs10::{GeneralName, GeneralNames};
 use crate::rule::Rule;
 use crate::trace::Detail::Fixed;
 use crate::trace::Foreign;
@@ -87,14 +87,14 @@ impl<'e> Exam<'e, '_> {
         if let Some(against) = self.against(asked, instance, &name) {
             return Some(Objection::Against(against));
         }
-        let is_known = self.is_full_name(asked, instance, &name)
+        let is_known = Self::is_full_name(asked, instance, &name)
             || self.is_first_label(asked, instance, &name)
             || self.policy.believe_nodes;
         if is_known {
             return None;
         }
         let mut is_open = self.asks_for(&name);
-        for full in self.full_names(asked, instance, &name) {
+        for full in Self::full_names(asked, instance, &name) {
             is_open |= self.asks_for(&full);
         }
         match instance.host_name {
@@ -142,7 +142,7 @@ impl<'e> Exam<'e, '_> {
 
     /// Whether `name` as a whole is known to be the host's: by the rules about its Node, the list, the Machine API,
     /// the host itself or reverse DNS.
-    fn is_full_name(&self, asked: &Asked<'_>, instance: &Instance, name: &str) -> bool {
+    fn is_full_name(asked: &Asked<'_>, instance: &Instance, name: &str) -> bool {
         name == asked.node
             || instance.is_called(name)
             || instance.host_name.as_deref() == Some(name)
@@ -150,9 +150,9 @@ impl<'e> Exam<'e, '_> {
     }
 
     /// The full names with the first label `label` that may be the host's.
-    fn full_names(&self, asked: &Asked<'_>, instance: &Instance, label: &str) -> Vec<String> {
+    fn full_names(asked: &Asked<'_>, instance: &Instance, label: &str) -> Vec<String> {
         let names = asked.parsed.extensions().alternative_names();
-        let asked_for = names.iter().flat_map(|names| names.iter()).filter_map(|name| match name {
+        let asked_for = names.iter().flat_map(GeneralNames::iter).filter_map(|name| match name {
             GeneralName::Dns(name) => Some(fold(name)),
             GeneralName::Email(_)
             | GeneralName::Ip(_)
@@ -167,8 +167,8 @@ impl<'e> Exam<'e, '_> {
     /// Whether `label` is the first label of a full name that is known to be the host's.
     /// Source: `docs/contract/certificate-requests.md`, CSR43.
     fn is_first_label(&self, asked: &Asked<'_>, instance: &'e Instance, label: &str) -> bool {
-        self.full_names(asked, instance, label).iter().any(|full| {
-            (self.is_full_name(asked, instance, full) || self.view.is_led_to(full, instance))
+        Self::full_names(asked, instance, label).iter().any(|full| {
+            (Self::is_full_name(asked, instance, full) || self.view.is_led_to(full, instance))
                 && self.against(asked, instance, full).is_none()
         })
     }

@@ -177,18 +177,14 @@ impl<'e> Exam<'e, '_> {
     fn no_instance(&mut self, asked: &Asked<'_>, unnamed: usize) -> End {
         let node = asked.node;
         let deadline = after(self.request.created, self.policy.limits.name_wait);
-        match deadline.filter(|deadline| unnamed > 0 && self.now < *deadline) {
-            Some(deadline) => {
-                let detail = format_args!("{unnamed} instances have no known host name yet");
-                self.trace.add(Rule::Instance, Outcome::Pending, detail);
-                End::Wait(Rule::Instance, deadline)
-            }
-            None => {
-                let near = self.view.instance_of_node(node).map(Near).map(|near| near.to_string());
-                let near = near.unwrap_or_default();
-                self.ignore(Rule::Instance, format_args!("no instance has the name {node}{near}"))
-            }
+        if let Some(deadline) = deadline.filter(|deadline| unnamed > 0 && self.now < *deadline) {
+            let detail = format_args!("{unnamed} instances have no known host name yet");
+            self.trace.add(Rule::Instance, Outcome::Pending, detail);
+            return End::Wait(Rule::Instance, deadline);
         }
+        let near = self.view.instance_of_node(node).map(Near).map(|near| near.to_string());
+        let near = near.unwrap_or_default();
+        self.ignore(Rule::Instance, format_args!("no instance has the name {node}{near}"))
     }
 }
 

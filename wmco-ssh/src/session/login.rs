@@ -59,7 +59,7 @@ pub(super) async fn log_in(
     Err(ConnectError::AuthenticationRefused {
         target: target.to_string(),
         user: user.clone(),
-        keys: keys.join(", "),
+        keys: keys.join(", ").into(),
     })
 }
 
