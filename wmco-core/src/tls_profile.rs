@@ -333,7 +333,7 @@ impl fmt::Display for TlsFinding {
                 }
             }
             Self::NoCustom => f.write_str(
-                ".custom` says nothing, so the profile Intermediate is used; fill it or choose another type",
+                ".custom` is missing or empty, so the profile Intermediate is used; fill it or choose another type",
             ),
             Self::NoType => f.write_str(
                 ".type` is missing, so the profile Intermediate is used; write Old, Intermediate, Modern or Custom",
@@ -419,11 +419,11 @@ mod tests {
             (json!({"type": "", "modern": {}}), "field `spec.tlsSecurityProfile.type` is missing"),
             (
                 json!({"type": "Custom", "custom": {}}),
-                "field `spec.tlsSecurityProfile.custom` says nothing",
+                "field `spec.tlsSecurityProfile.custom` is missing or empty",
             ),
             (
                 json!({"type": "Custom", "custom": {"ciphers": null}}),
-                "field `spec.tlsSecurityProfile.custom` says nothing",
+                "field `spec.tlsSecurityProfile.custom` is missing or empty",
             ),
             (json!({"typ": "Old"}), "field `spec.tlsSecurityProfile.typ`"),
             (json!({"type": "Custom", "Custom": {}}), "field `spec.tlsSecurityProfile.Custom`"),
