@@ -33,12 +33,6 @@ pub enum Because {
         /// That entry's address.
         address: String,
     },
-    /// It has key and name of a host that is no longer listed and whose Node is still ready at that host's address,
-    /// and its entry does not say `hostKey=`.
-    MaybeClone {
-        /// The address under which that host was listed.
-        address: String,
-    },
     /// Several Nodes claim to be its Node.
     Contested {
         /// Their names.
@@ -165,11 +159,6 @@ impl fmt::Display for Because {
                 write!(f, "the record of {address} may be its own and cannot be read")
             }
             Self::SameNode { address } => write!(f, "entry {address} stands for the same host"),
-            Self::MaybeClone { address } => write!(
-                f,
-                "it has the key and the name of host {address}, which is no longer listed and whose node is \
-                 still ready there"
-            ),
             Self::Contested { nodes } => {
                 write!(f, "nodes {} claim to stand for it", nodes.join(" and "))
             }

@@ -1,14 +1,11 @@
 //! Decides about each entry.
 
-use std::net::Ipv4Addr;
-
 use super::evidence::Evidence;
 use super::host::Host;
 use super::hosts::Hosts;
 use super::made::Made;
 use super::matching::{Matching, Stand};
-use super::node::{Kind, Node, contested};
-use super::unlisted::Former;
+use super::node::{Kind, contested};
 use super::{Assignment, Assignments, Because, Intent};
 use crate::host_record::RecordChange;
 
@@ -62,7 +59,7 @@ pub(super) fn decide<'a>(
                         (None, Some(damaged)) => {
                             Because::RecordDamaged { address: damaged.to_owned() }
                         }
-                        (None, None) => maybe_clone(host, node).unwrap_or(Because::Listed),
+                        (None, None) => Because::Listed,
                     }
                 }
             };
@@ -89,19 +86,6 @@ pub(super) fn decide<'a>(
         }
     }
     look_due
-}
-
-/// A host that moved shows its new address by its Node, or the Node is not ready. Where it still is ready at the
-/// former address, another host may have been made from a copy of the first, so that a person has to vouch for it.
-fn maybe_clone(host: &Host<'_>, node: Option<Node<'_>>) -> Option<Because> {
-    let node = node.map(|node| node.facts).filter(|node| node.ready)?;
-    let instance = host.instance().filter(|instance| instance.host_key.is_none())?;
-    let shows = |ipv4: Ipv4Addr| node.addresses.contains(&ipv4.to_string());
-    let is_there = |former: &&Former<'_>| {
-        former.record.node.as_ref() == Some(&node.name) && former.record.ipv4.is_some_and(shows)
-    };
-    let former = host.former.iter().find(is_there).filter(|_| !shows(instance.ipv4))?;
-    Some(Because::MaybeClone { address: former.address.to_owned() })
 }
 
 /// Whether no login to the host has ever succeeded or been tried.

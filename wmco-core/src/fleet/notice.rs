@@ -332,10 +332,6 @@ fn next_step(because: &Because, node: Option<&str>) -> Option<String> {
             format!("delete node {node} or {other}, whichever has no host any more")
         }
         Because::SameNode { .. } => "remove one of both entries".to_owned(),
-        Because::MaybeClone { address } => format!(
-            "if both addresses lead to one host, write its key into the entry (`hostKey=`); otherwise switch host \
-             {address} off, or list it again and give this one a name and a key of its own"
-        ),
         Because::OtherSystem | Because::MachineBehind => {
             format!("remove its entry, or delete node {node} if its host is gone")
         }

@@ -1,6 +1,5 @@
 //! The input of a decision, as tests write it.
 
-use super::records::KEY;
 use super::*;
 
 /// What there is and what is asked for.
@@ -14,8 +13,6 @@ pub(super) struct Case {
     pub(super) host_keys: Vec<(&'static str, &'static str)>,
     /// Names of hosts, by address as listed.
     pub(super) host_names: Vec<(&'static str, &'static str)>,
-    /// Entries with `hostKey=`.
-    pub(super) vouched: Vec<&'static str>,
     /// Entries that nobody has tried to look at.
     pub(super) untried: Vec<&'static str>,
     pub(super) budget: usize,
@@ -63,9 +60,7 @@ impl Case {
         sorted.sort_by_key(|entry| &entry.address);
         for (number, Listed { address, ipv4 }) in sorted.into_iter().enumerate() {
             names.insert(address, ipv4.ok_or(Unresolved::NoSuchName));
-            let is_vouched = self.vouched.contains(&address.as_str());
-            let key = if is_vouched { format!("\nhostKey={KEY}") } else { String::new() };
-            let value = ipv4.map(|_| format!("username=core\nport={}{key}", 22 + number));
+            let value = ipv4.map(|_| format!("username=core\nport={}", 22 + number));
             data.push((address, value.unwrap_or_default()));
         }
         parse(data, &names)

@@ -3,7 +3,7 @@
 use super::*;
 use crate::reach::{Pin, Pinned, Unreachable, reach};
 
-pub(super) const KEY: &str = "AAAAC3NzaC1lZDI1NTE5AAAAIAABAgMEBQYHCAkKCwwNDg8QERITFBUWFxgZGhscHR4f";
+const KEY: &str = "AAAAC3NzaC1lZDI1NTE5AAAAIAABAgMEBQYHCAkKCwwNDg8QERITFBUWFxgZGhscHR4f";
 
 /// A host that is listed by a name now, and was by two other ones before, each of which has a record.
 fn renamed_twice() -> Case {

@@ -33,13 +33,6 @@ fn twice(now: &[(&'static str, &'static str)]) -> Case {
 
 rows! { lines:
     host_at_another_address_goes_on_with_its_node: elsewhere(&[NOW])
-        .with(|c| c.nodes[0].addresses = vec!["10.0.0.9".into()])
-        => "10.0.0.9: configure (node win-1), because it is listed";
-    host_at_another_address_whose_node_is_not_ready: elsewhere(&[NOW])
-        .with(|c| c.nodes[0].ready = false)
-        => "10.0.0.9: configure (node win-1), because it is listed";
-    host_at_its_other_address_that_a_person_vouches_for: elsewhere(&[NOW])
-        .with(|c| c.vouched = vec!["10.0.0.9"])
         => "10.0.0.9: configure (node win-1), because it is listed";
     host_that_has_not_told_its_name_may_be_the_one_that_left: elsewhere(&[NAMELESS])
         => "10.0.0.1: leave (node win-1), because it is not listed, but entry 10.0.0.9 may be its host and is \
@@ -311,18 +304,4 @@ rows! { told:
     host_that_waits_for_a_look: elsewhere(&[]).with(|c| c.untried = vec!["10.0.0.9"])
         => "10.0.0.1 is left alone, because it is not listed, but entry 10.0.0.9 may be its host and is \
             looked at first; see why entry 10.0.0.9 cannot be looked at, or remove it";
-}
-
-#[test]
-fn a_copy_of_a_host_that_left_does_not_take_its_node() {
-    let copy = elsewhere(&[NOW]);
-    assert_eq!(
-        copy.lines(),
-        "10.0.0.9: leave (node win-1), because it has the key and the name of host 10.0.0.1, which is no longer \
-         listed and whose node is still ready there"
-    );
-    let told = copy.told();
-    assert!(told.contains("`hostKey=`") && told.contains("switch host 10.0.0.1 off"), "{told}");
-    // Nothing of the first host is forgotten meanwhile.
-    copy.look(|out| assert_eq!((out.forgotten_keys, out.changes), Default::default()));
 }

@@ -47,16 +47,14 @@ impl World {
     }
 
     /// A person lists a host by the address that its Node shows, unless it is known at the other one:
-    /// nothing else would tell which Node is its own. One that is on record at both may be a copy.
+    /// nothing else would tell which Node is its own.
     fn correct_entry(&mut self, at: usize) {
         let host = &self.hosts[at];
         let known = KnownHosts::read(&self.api.host_keys);
         let Some(key) = self.entry_of(host) else { return };
         let node = known.record(&key).and_then(|record| record.node.as_ref());
         let is_known = node.is_some_and(|node| self.api.nodes.contains_key(node));
-        let mut others = known.records().filter(|(name, _)| *name != key);
-        let is_left = others.any(|(_, it)| it.ipv4 == Some(host.address) && it.node.is_some());
-        if self.listed[&key].ipv4 != host.address && (!is_known || is_left) {
+        if self.listed[&key].ipv4 != host.address && !is_known {
             let entry = super::Entry { ipv4: host.address, ..self.listed[&key] };
             self.listed.insert(host.address.to_string(), entry);
             self.listed.remove(&key);
