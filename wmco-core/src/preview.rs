@@ -53,6 +53,7 @@ pub enum KeyPreview {
 /// ```
 /// use std::sync::Arc;
 ///
+/// use wmco_core::cluster_identity::ClusterIdentity;
 /// use wmco_core::digest::Sha256;
 /// use wmco_core::fleet::{Desired, Observed, reconcile};
 /// use wmco_core::host_record::KnownHosts;

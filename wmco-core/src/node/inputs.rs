@@ -18,6 +18,7 @@ use crate::reach::{Reach, Unreachable, reach};
 /// ```
 /// use std::sync::Arc;
 ///
+/// use wmco_core::cluster_identity::ClusterIdentity;
 /// use wmco_core::digest::Sha256;
 /// use wmco_core::fleet;
 /// use wmco_core::host_record::KnownHosts;
