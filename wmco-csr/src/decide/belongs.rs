@@ -5,6 +5,7 @@
 //! may have the name: no other entry, Node or Machine, and no service of the cluster.
 
 use std::borrow::Cow;
+use std::collections::HashMap;
 use std::fmt;
 use std::net::IpAddr;
 
@@ -38,9 +39,10 @@ impl<'e> Exam<'e, '_> {
     ) {
         let Some(names) = asked.parsed.extensions().alternative_names() else { return };
         let mut unknown = None;
+        let full_names = FullNames::of(asked, instance, names);
         for name in names.iter() {
             let objection = match name {
-                GeneralName::Dns(name) => self.name(asked, instance, name),
+                GeneralName::Dns(name) => self.name(asked, instance, name, &full_names),
                 GeneralName::Ip(address) => self.address(asked, instance, address),
                 // Another rule refuses these.
                 GeneralName::Email(_) | GeneralName::Other(_) | GeneralName::Uri(_) => None,
@@ -78,6 +80,7 @@ impl<'e> Exam<'e, '_> {
         asked: &Asked<'_>,
         instance: &'e Instance,
         name: &str,
+        full_names: &FullNames,
     ) -> Option<Objection<'e>> {
         let name = if name.bytes().any(|byte| byte.is_ascii_uppercase()) || name.ends_with('.') {
             Cow::Owned(fold(name))
@@ -88,17 +91,17 @@ impl<'e> Exam<'e, '_> {
             return Some(Objection::Against(against));
         }
         let is_known = Self::is_full_name(asked, instance, &name)
-            || self.is_first_label(asked, instance, &name)
+            || self.is_first_label(asked, instance, full_names.of_label(&name))
             || self.policy.believe_nodes;
         if is_known {
             return None;
         }
         let mut is_open = self.asks_for(&name);
-        for full in Self::full_names(asked, instance, &name) {
-            is_open |= self.asks_for(&full);
+        for full in full_names.of_label(&name) {
+            is_open |= self.asks_for(full);
         }
         match instance.host_name {
-            _ if self.view.is_led_to(&name, instance) => None,
+            _ if self.view.is_led_to(&name, instance, asked.node) => None,
             _ if is_open => Some(Objection::Unknown("the DNS was not asked for it yet")),
             None => Some(Objection::Unknown("the host was not asked for its name yet")),
             Some(_) => Some(Objection::Unproven),
@@ -107,21 +110,23 @@ impl<'e> Exam<'e, '_> {
 
     /// Notes that the DNS has to answer for `name`; returns whether the answer is still to come.
     fn asks_for(&mut self, name: &str) -> bool {
-        let is_new = self.questions.names.len() < NAMES && name.contains('.');
-        if is_new {
-            self.questions.names.insert(name.to_owned());
+        let names = &mut self.questions.names;
+        let is_asked = name.contains('.') && (names.len() < NAMES || names.contains(name));
+        if is_asked {
+            names.insert(name.to_owned());
         }
-        is_new && self.policy.asks_dns && !self.view.is_answered(name)
+        is_asked && self.policy.asks_dns && !self.view.is_answered(name)
     }
 
     /// The same for `address` in reverse DNS, and for the names that it has there.
     fn asks_for_address(&mut self, instance: &Instance, address: IpAddr) -> bool {
-        let is_new = self.questions.addresses.len() < NAMES;
-        if is_new {
-            self.questions.addresses.insert(address);
+        let addresses = &mut self.questions.addresses;
+        let is_asked = addresses.len() < NAMES || addresses.contains(&address);
+        if is_asked {
+            addresses.insert(address);
         }
         let names: Vec<String> = self.view.pointers(address).collect();
-        let mut is_open = is_new && self.policy.asks_dns && !self.view.is_pointed(address);
+        let mut is_open = is_asked && self.policy.asks_dns && !self.view.is_pointed(address);
         for name in names.iter().filter(|name| !instance.is_called(name)) {
             is_open |= self.asks_for(name);
         }
@@ -149,26 +154,17 @@ impl<'e> Exam<'e, '_> {
             || instance.pointers.iter().any(|pointer| pointer == name)
     }
 
-    /// The full names with the first label `label` that may be the host's.
-    fn full_names(asked: &Asked<'_>, instance: &Instance, label: &str) -> Vec<String> {
-        let names = asked.parsed.extensions().alternative_names();
-        let asked_for = names.iter().flat_map(GeneralNames::iter).filter_map(|name| match name {
-            GeneralName::Dns(name) => Some(fold(name)),
-            GeneralName::Email(_)
-            | GeneralName::Ip(_)
-            | GeneralName::Other(_)
-            | GeneralName::Uri(_) => None,
-        });
-        let all = [asked.node.to_owned()].into_iter().chain(instance.full_names()).chain(asked_for);
-        let has_label = |full: &String| full.split_once('.').is_some_and(|(own, _)| own == label);
-        all.filter(has_label).collect()
-    }
-
-    /// Whether `label` is the first label of a full name that is known to be the host's.
+    /// Whether one of `full_names`, which begin with a label, is known to be the host's.
     /// Source: `docs/contract/certificate-requests.md`, CSR43.
-    fn is_first_label(&self, asked: &Asked<'_>, instance: &'e Instance, label: &str) -> bool {
-        Self::full_names(asked, instance, label).iter().any(|full| {
-            (Self::is_full_name(asked, instance, full) || self.view.is_led_to(full, instance))
+    fn is_first_label(
+        &self,
+        asked: &Asked<'_>,
+        instance: &'e Instance,
+        full_names: &[String],
+    ) -> bool {
+        full_names.iter().any(|full| {
+            let is_led = || self.view.is_led_to(full, instance, asked.node);
+            (Self::is_full_name(asked, instance, full) || is_led())
                 && self.against(asked, instance, full).is_none()
         })
     }
@@ -176,7 +172,7 @@ impl<'e> Exam<'e, '_> {
     /// Whether reverse DNS gives `address` a name that is the host's by the list, the Machine API or forward DNS.
     fn is_pointed_from(&self, asked: &Asked<'_>, instance: &'e Instance, address: IpAddr) -> bool {
         self.view.pointers(address).any(|name| {
-            (instance.is_called(&name) || self.view.is_led_to(&name, instance))
+            (instance.is_called(&name) || self.view.is_led_to(&name, instance, asked.node))
                 && self.against(asked, instance, &name).is_none()
         })
     }
@@ -207,6 +203,36 @@ impl<'e> Exam<'e, '_> {
             None => Some(Objection::Unknown("the host was not asked for its addresses yet")),
             Some(_) => Some(Objection::Unproven),
         }
+    }
+}
+
+/// The full names that may be the host's, by their first labels.
+struct FullNames(HashMap<String, Vec<String>>);
+
+impl FullNames {
+    /// Of each label the first few, so that work is in proportion to the size of the request.
+    fn of(asked: &Asked<'_>, instance: &Instance, names: GeneralNames<'_>) -> Self {
+        let asked_for = names.iter().filter_map(|name| match name {
+            GeneralName::Dns(name) => Some(fold(name)),
+            GeneralName::Email(_)
+            | GeneralName::Ip(_)
+            | GeneralName::Other(_)
+            | GeneralName::Uri(_) => None,
+        });
+        let mut by_label: HashMap<String, Vec<String>> = HashMap::new();
+        let known = [asked.node.to_owned()].into_iter().chain(instance.full_names());
+        for full in known.chain(asked_for) {
+            let Some((label, _)) = full.split_once('.') else { continue };
+            let of_label = by_label.entry(label.to_owned()).or_default();
+            if of_label.len() < NAMES && !of_label.contains(&full) {
+                of_label.push(full);
+            }
+        }
+        Self(by_label)
+    }
+
+    fn of_label(&self, label: &str) -> &[String] {
+        self.0.get(label).map_or(&[], Vec::as_slice)
     }
 }
 

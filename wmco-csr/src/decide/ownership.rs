@@ -11,7 +11,7 @@ use crate::pkcs10::{Attribute, CertificationRequest};
 use crate::rule::{Kind, Outcome, Rule};
 use crate::trace::Detail::{self, Fixed};
 use crate::trace::{Foreign, ForeignList, Place};
-use crate::view::{Found, Instance, MachineFacts, NodeIdentity};
+use crate::view::{Found, Instance, MachineFacts, NodeIdentity, Source};
 
 /// The Node and the instance of a request that is known to be ours.
 #[derive(Clone, Copy)]
@@ -112,6 +112,16 @@ impl<'e> Exam<'e, '_> {
             }
             self.trace.pass(Rule::NodeAbsent, Fixed("no such node"));
             self.machine_has_no_node(instance)?;
+            // With each further name, who has the bootstrap token could make one more Node of a host.
+            let other = self.view.other_node_at(instance, asked.node);
+            if let (Source::Names, Some(other)) = (source, other) {
+                let detail = format_args!(
+                    "the host of {} has node {} already, delete it if it is stale",
+                    instance.title(),
+                    Foreign(other)
+                );
+                return Err(self.ignore(Rule::NodeAbsent, detail));
+            }
         }
         Ok(instance)
     }

@@ -125,8 +125,7 @@ impl View {
     /// is not on that host.
     fn node_at_its_address(&self, name: &str, instance: &Instance) -> Option<Against<'_>> {
         let address = instance.ipv4.map(IpAddr::V4)?;
-        let other = self.nodes_by_address.holders(&address).find(|other| *other != name)?;
-        Some(Against::Dns(address, Some(Owner::Node(other))))
+        Some(Against::Dns(address, Some(Owner::Node(self.other_node_at(instance, name)?))))
     }
 
     /// The DNS answer that contradicts the claim of `instance` to `name`.
@@ -182,17 +181,20 @@ impl View {
     /// The DNS answer for `name`, if it leads anywhere but to the host of `instance`. Each resolver completes a
     /// single label in its own way, so for a single label only an address with another owner counts.
     fn led_elsewhere(&self, name: &str, node: &str, instance: &Instance) -> Option<Against<'_>> {
-        let mut leads = self.leads(name);
+        let leads = self.leads(name);
         let elsewhere = leads.clone().filter(|address| !instance.is_reached_at(*address));
+        let is_led_here = || leads.clone().any(|address| instance.is_reached_at(address));
         let owned = elsewhere.into_iter().find_map(|address| {
             let reserved = || self.cluster.reserves_address(address).map(Owner::Reserved);
             let stranger = self.other_owner_of_address(address, instance, node);
-            let owner = stranger.or_else(|| reserved().filter(|_| !instance.has(address)));
+            // Beside its own address, a host may register those of its pod network.
+            let is_beside = || instance.has(address) && is_led_here();
+            let owner = stranger.or_else(|| reserved().filter(|_| !is_beside()));
             Some(Against::Dns(address, Some(owner?)))
         });
         let unknown = || {
             let first = leads.clone().next().filter(|_| name.contains('.'))?;
-            let own = leads.any(|address| instance.has(address));
+            let own = leads.clone().any(|address| instance.has(address));
             (!own).then_some(Against::Dns(first, None))
         };
         owned.or_else(unknown)
@@ -203,12 +205,23 @@ impl View {
         self.facts.leads_to(name).iter().map(IpAddr::to_canonical)
     }
 
-    /// Whether the DNS leads `name` to the host of `instance` and nowhere else. Addresses that only the host
-    /// itself reports do not suffice, because then the host could choose whose names it gets.
-    pub(crate) fn is_led_to(&self, name: &str, instance: &Instance) -> bool {
+    /// Whether the DNS leads `name` to the host of `instance`, on which the Node `node` runs, and nowhere else.
+    /// Addresses that only the host itself reports do not suffice, because then the host could choose whose names it
+    /// gets; nor do those that are the cluster's or somebody else's, whoever shows them.
+    pub(crate) fn is_led_to(&self, name: &str, instance: &Instance, node: &str) -> bool {
+        let is_its_own = |address: IpAddr| {
+            instance.has(address)
+                && self.cluster.reserves_address(address).is_none()
+                && self.other_owner_of_address(address, instance, node).is_none()
+        };
         let mut leads = self.leads(name);
-        leads.clone().any(|address| instance.is_reached_at(address))
-            && leads.all(|address| instance.has(address))
+        leads.clone().any(|address| instance.is_reached_at(address)) && leads.all(is_its_own)
+    }
+
+    /// A Node other than `node` at the address of `instance`.
+    pub(crate) fn other_node_at(&self, instance: &Instance, node: &str) -> Option<&str> {
+        let address = instance.ipv4.map(IpAddr::V4)?;
+        self.nodes_by_address.holders(&address).map(String::as_str).find(|other| *other != node)
     }
 
     /// The entry that leads to an address of the Node `node`.

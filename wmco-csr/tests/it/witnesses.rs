@@ -4,10 +4,10 @@
 use std::net::{IpAddr, Ipv4Addr};
 
 use rcgen::SanType;
-use wmco_csr::Kind::KubeletServing;
+use wmco_csr::Kind::{KubeletClient, KubeletServing};
 use wmco_csr::NodeNames;
 
-use crate::fixture::{INSTANCE, IPV4, World, node};
+use crate::fixture::{INSTANCE, IPV4, NODE, World, node};
 
 const PUBLIC: &str = "203.0.113.7";
 const PUBLIC_NAME: &str = "pub-7.cloud.example";
@@ -106,6 +106,53 @@ fn a_name_that_leads_to_what_only_the_host_reports_is_refused() {
     leads(&mut world, "files.corp.example", &["198.51.100.1"]);
     reports(&mut world, "198.51.100.1");
     world.check("refuse", "belongs");
+}
+
+/// Whoever shows an address of the cluster, nothing that leads there is a host's.
+#[test]
+fn a_name_that_leads_to_an_address_of_the_cluster_is_refused() {
+    for vip in ["10.0.0.2", "172.30.0.1"] {
+        let mut world = asking_for(&[PUBLIC_NAME]);
+        world.cluster.addresses.ingress = ["10.0.0.2".parse().unwrap()].into();
+        world.also = vec![(INSTANCE.to_owned(), vip)];
+        leads(&mut world, PUBLIC_NAME, &[vip]);
+        world.check("refuse", "belongs");
+        // By its own word: it calls itself so, and says that it has the address.
+        let mut world = World::new(KubeletClient);
+        world.cluster.addresses.ingress = ["10.0.0.2".parse().unwrap()].into();
+        world.instances = vec![("192.0.2.7".to_owned(), Some(IPV4))];
+        world.facts.hostnames = [("192.0.2.7".to_owned(), NODE.to_owned())].into();
+        world.facts.addresses =
+            Some([("192.0.2.7".to_owned(), vec![IPV4.into(), vip.parse().unwrap()])].into());
+        leads(&mut world, NODE, &["192.0.2.7", vip]);
+        world.check("approve", "");
+        leads(&mut world, NODE, &[vip]);
+        world.check("refuse", "instance");
+    }
+}
+
+/// Who has the bootstrap token makes one Node of a host, however many names it has.
+#[test]
+fn a_further_name_of_a_host_that_is_a_node_gives_no_second_one() {
+    let mut world = World::new(KubeletClient);
+    world.instances = vec![("192.0.2.7".to_owned(), Some(IPV4))];
+    world.facts.hostnames = [("192.0.2.7".to_owned(), "other".to_owned())].into();
+    world.check("ignore", "instance");
+    world.also = vec![("192.0.2.7".to_owned(), NODE)];
+    world.check("approve", "");
+    world.nodes.push(node("other", "windows", IPV4));
+    world.check("ignore", "node-absent");
+}
+
+/// What was asked for once is not refused because it is there again.
+#[test]
+fn names_that_stand_there_again_and_again_wait_together() {
+    let full: Vec<String> = (0..10).map(|number| format!("a.n{number}")).collect();
+    let mut names = vec!["a"; 100];
+    names.extend(full.iter().map(String::as_str));
+    let mut world = asking_for(&names);
+    world.policy.asks_dns = true;
+    world.check("wait", "belongs");
 }
 
 #[test]
