@@ -8,6 +8,7 @@ use kube::Api;
 use kube::api::{Patch, PatchParams};
 use serde_json::json;
 use wmco_core::facts::NodeFacts;
+use wmco_core::host_key::HostKey;
 use wmco_core::host_record::RecordChange;
 use wmco_core::names::{self, objects};
 use wmco_core::node::{Outcome, host_key_condition};
@@ -27,7 +28,7 @@ impl Executor {
         &self,
         reach: &Reach,
         host: &SshHost,
-        turn: &mut Turn<'_>,
+        turn: &Turn<'_>,
     ) -> Result<(), StepError> {
         let address = turn.address();
         let seen = host.host_key();
@@ -35,17 +36,21 @@ impl Executor {
         let unpinned = reach.host_key.is_none();
         let first_use = unpinned && seen.verdict == HostKeyVerdict::FirstUse;
         let jump = reach.via.as_ref().filter(|via| via.to_keep).zip(host.jump_key());
+        // Told before it is kept: nobody would tell of a kept key again, should this process end in between.
+        let tell = |name: &str, key: &HostKey| {
+            let news = News::KeyPinned { name: name.to_owned(), key: key.clone() };
+            self.announcer.tell(&turn.inputs.instance, &news);
+        };
+        if first_use {
+            tell(address, &seen.key);
+        }
+        if let Some((via, seen)) = jump.filter(|(via, _)| via.host_key.is_none()) {
+            tell(&via.key_name, &seen.key);
+        }
         if first_use || reach.to_keep || jump.is_some() {
             let jump = jump.map(|(via, seen)| (via.key_name.clone(), seen.key.clone()));
             let pinned = RecordChange::Pinned { key: seen.key.clone(), jump };
             self.change_record(address, pinned).await?;
-        }
-        if first_use {
-            turn.news.push(News::KeyPinned { name: address.to_owned(), key: seen.key.clone() });
-        }
-        if let Some((via, seen)) = jump.filter(|(via, _)| via.host_key.is_none()) {
-            let (name, key) = (via.key_name.clone(), seen.key.clone());
-            turn.news.push(News::KeyPinned { name, key });
         }
         self.tell_host_key(turn.node(), None).await;
         Ok(())

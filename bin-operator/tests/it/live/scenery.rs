@@ -18,7 +18,7 @@ use wmco_core::names::{self, objects};
 use super::https;
 
 /// Longest wait for anything; a machine under load needs most of it.
-pub(super) const PATIENCE: Duration = Duration::from_secs(240);
+pub(super) const PATIENCE: Duration = Duration::from_secs(500);
 
 /// Between two looks at the cluster.
 const LOOK: Duration = Duration::from_millis(50);

@@ -94,6 +94,15 @@ async fn settled<B: Bench>(bench: &B, manifest: &Manifest) {
     until("all services are as the manifest says", async || seen(bench).await == wanted).await;
 }
 
+/// The same by these moves since the first `begun` ones, and no other. The manager shows a service as running for a
+/// moment after its process was ended, so that its start is waited for.
+async fn settled_by<B: Bench>(bench: &B, manifest: &Manifest, begun: usize, expected: &[Move]) {
+    let all = begun + expected.len();
+    until("all is moved", async || bench.moves().len() >= all).await;
+    settled(bench, manifest).await;
+    assert_eq!(bench.moves()[begun..], *expected);
+}
+
 /// Fails with what is only in one of the two.
 #[track_caller]
 fn assert_same(before: &BTreeMap<String, String>, after: &BTreeMap<String, String>) {

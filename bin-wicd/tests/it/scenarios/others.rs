@@ -5,7 +5,9 @@ use wicd_wine::told::Behaviour;
 use wmco_core::names::{self, host};
 use wmco_core::protocol::ServiceRunState;
 
-use super::{VERSION, configured, join, joining, proxied, restarted, settled, starts, stops};
+use super::{
+    VERSION, configured, join, joining, proxied, restarted, settled, settled_by, starts, stops,
+};
 use crate::bench::{Bench, manifest, manifest_that_sets, seen};
 use crate::cluster::{Cluster, until};
 
@@ -67,12 +69,11 @@ pub(super) async fn a_command_that_somebody_changed_is_put_right<B: Bench>() {
         Order::Command { name: "hybrid-overlay-node".to_owned(), command: "wrong".to_owned() };
     bench.person(order).await;
     cluster.whole_pass().await;
-    settled(&bench, &manifest).await;
     // With what needs it.
     let up = ["hybrid-overlay-node", "kube-proxy"];
     let mut down = up;
     down.reverse();
-    assert_eq!(bench.moves()[begun..], [stops(&down), starts(&up)].concat());
+    settled_by(&bench, &manifest, begun, &[stops(&down), starts(&up)].concat()).await;
 }
 
 pub(super) async fn a_name_that_somebody_gave_a_service_is_put_right<B: Bench>() {
