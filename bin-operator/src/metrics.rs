@@ -103,6 +103,8 @@ pub struct Metrics {
     pub csrs: Family<CsrLabels, Counter>,
     /// Seconds that decisions about certificate requests took, without reads and writes.
     pub csr_decision_time: Histogram,
+    /// Seconds that passes over the whole fleet took, with what they write; their number is that of all passes.
+    pub pass_time: Histogram,
     /// Instances by intent.
     pub instances: Family<IntentLabels, Gauge>,
     /// When what failed for an instance is tried again, in seconds since 1970; nothing for others.
@@ -141,6 +143,8 @@ impl Metrics {
         let mut registry = Registry::with_prefix("wmco");
         // From 1 µs to a quarter of a second.
         let csr_decision_time = Histogram::new(exponential_buckets(1e-6, 2.0, 19));
+        // From 1 ms to half a minute.
+        let pass_time = Histogram::new(exponential_buckets(1e-3, 2.0, 16));
         let metrics = {
             let mut at = Registering(&mut registry);
             at.add(
@@ -148,12 +152,18 @@ impl Metrics {
                 "Time that decisions about certificate requests took",
                 csr_decision_time.clone(),
             );
+            at.add(
+                "fleet_pass_seconds",
+                "Time that passes over all instances took",
+                pass_time.clone(),
+            );
             let build: Family<BuildLabels, Gauge> = at.made("build_info", "This build");
             build.get_or_create(&BuildLabels { version: crate::VERSION }).set(1);
             Self {
                 actions: at.made("actions", "Actions carried out on nodes and hosts"),
                 csrs: at.made("csr_decisions", "Decisions about certificate requests"),
                 csr_decision_time,
+                pass_time,
                 instances: at.made("instances", "Instances by what is wanted of them"),
                 disrupted: at.made("disrupted_nodes", "Nodes that hold a disruption slot"),
                 has_key: at.made("private_key_usable", "1 while there is a private key for logins"),

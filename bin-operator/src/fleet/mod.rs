@@ -123,7 +123,9 @@ impl Fleet {
             changes.iter_mut().for_each(watch::Receiver::mark_unchanged);
             claims.mark_unchanged();
             names.mark_unchanged();
+            let begun = Instant::now();
             self.pass(clock::now()).await;
+            self.executor.metrics.pass_time.observe(begun.elapsed().as_secs_f64());
             let [sources, host_reports] = &mut changes;
             tokio::select! {
                 () = stop.cancelled() => break,
