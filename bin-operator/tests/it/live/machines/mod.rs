@@ -11,3 +11,4 @@ mod scale;
 pub(super) mod scenery;
 mod takeover;
 mod upgrade;
+mod vain;
