@@ -158,7 +158,7 @@ fn joined(path: &str, name: &str) -> String {
 
 /// Whether at least half of both names is the same, from the front and from the end.
 fn is_similar(one: &str, other: &str) -> bool {
-    common(one, other) * 2 >= one.len().max(other.len())
+    difference(one, other) * 2 <= one.len().max(other.len())
 }
 
 /// How many letters of the longer name the other one does not have in common with it.

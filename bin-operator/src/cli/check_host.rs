@@ -58,6 +58,8 @@ impl Host {
             reverse_names: names.as_deref(),
             vxlan_port: self.vxlan_port,
             cluster: None,
+            run_elsewhere: None,
+            is_leaving: false,
         };
         Found::of(preflight::host(&seen)).print(self.output, "the host")
     }

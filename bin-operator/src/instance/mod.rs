@@ -227,7 +227,7 @@ impl Worker {
                 self.executor.metrics.retries.remove(&self.label);
                 self.executor.progress.stage(instance, Stage::Awaits(*what));
                 if let (Awaited::HostFit, HostSeen::Probed(probe)) = (what, self.memory.host()) {
-                    for finding in unfit(&instance.desired, probe) {
+                    for finding in unfit(&instance.desired, instance.node.as_ref(), probe) {
                         self.executor.announcer.tell(instance, &News::Unfit(finding));
                     }
                 }

@@ -116,6 +116,13 @@ impl NodeFacts {
         addresses.iter().find(ipv4).or_else(|| addresses.iter().find(not_ipv6)).map(String::as_str)
     }
 
+    /// Whether its kubelet runs on a machine that has none of `addresses`. Only IPv4 addresses tell: a Node may show
+    /// names and IPv6 addresses alone, and a Node that is not ready may show those of before.
+    pub fn is_ready_elsewhere(&self, addresses: &[Ipv4Addr]) -> bool {
+        let mut shown = self.addresses.iter().filter_map(|text| text.parse().ok()).peekable();
+        self.ready && shown.peek().is_some() && shown.all(|one| !addresses.contains(&one))
+    }
+
     fn has_mark(&self, label: &str) -> bool {
         self.labels.get(label).is_some_and(|value| value == names::TRUE)
     }

@@ -1,6 +1,7 @@
 //! Desired state of an instance.
 
 use std::collections::BTreeMap;
+use std::net::Ipv4Addr;
 use std::sync::Arc;
 
 use jiff::SignedDuration;
@@ -8,6 +9,7 @@ use jiff::SignedDuration;
 use super::KnownAs;
 use crate::cluster_identity::ClusterIdentity;
 use crate::digest::Sha256;
+use crate::facts::NodeFacts;
 use crate::fleet::Intent;
 use crate::host_key::HostKey;
 use crate::login_keys::KeyExchange;
@@ -34,6 +36,8 @@ pub struct Desired {
     pub exchange: Option<KeyExchange>,
     /// Whether the host was made for this cluster: that of a Machine, whose image may be of another one's host.
     pub is_made_for_us: bool,
+    /// Whether a person wrote the host's key into its entry, and so said that this very host is meant.
+    pub has_listed_key: bool,
 }
 
 /// Content that is the same for all hosts until the cluster changes; shared by all instances.
@@ -107,6 +111,7 @@ impl Desired {
             annotations,
             exchange: None,
             is_made_for_us: false,
+            has_listed_key: false,
         }
     }
 
@@ -114,6 +119,22 @@ impl Desired {
     pub(super) fn other_owner<'p>(&self, probe: &'p Probe) -> Option<&'p str> {
         let state = probe.state.as_ref().filter(|_| !self.is_made_for_us)?;
         self.release.cluster.owner_besides(state)
+    }
+
+    /// The Node, if another machine runs it, of which the host is a copy: a copy shows the key and the name that tie
+    /// the Node to its host. Unless a person said that this host is meant, or it was made for this cluster.
+    ///
+    /// Source: `docs/contract/host.md`, HOST67.
+    pub(super) fn run_elsewhere<'n>(
+        &self,
+        node: Option<&'n NodeFacts>,
+        probe: &Probe,
+    ) -> Option<&'n NodeFacts> {
+        let node = node.filter(|_| !self.has_listed_key && !self.is_made_for_us)?;
+        // A host behind a translated address does not know the one that reaches it.
+        let own: Vec<Ipv4Addr> =
+            self.known_as.ipv4.into_iter().chain(probe.addresses.iter().copied()).collect();
+        node.is_ready_elsewhere(&own).then_some(node)
     }
 }
 

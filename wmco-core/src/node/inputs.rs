@@ -119,6 +119,7 @@ impl InstanceInputs {
             machine: machine.cloned(),
             desired: Desired {
                 is_made_for_us: machine.is_some(),
+                has_listed_key: assignment.instance.is_some_and(|entry| entry.host_key.is_some()),
                 host_name,
                 exchange: login.keys.rotation().zip(login.rotation).and_then(|(keys, rotation)| {
                     record.filter(|_| assignment.instance.is_some())?;

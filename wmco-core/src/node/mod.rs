@@ -18,7 +18,8 @@
 //! - Changes of the services ConfigMap and of the roots under the same version are released for one empty node
 //!   after another, both at once; until then the node's daemon leaves services and roots as they are.
 //! - A requested restart is cleared only after a restart that began after the request.
-//! - A host that belongs to another cluster is looked at and left, unless a person said that it may be taken.
+//! - A host that belongs to another cluster, or whose Node another machine runs, is looked at and left, unless a
+//!   person said that it is meant.
 //! - No file that was on a host before us is run until our agent, uploaded in the same connection, has closed the
 //!   root folder. Its report is stored beside the pinned key, and cleared before the root folder is removed.
 //!
@@ -232,7 +233,10 @@ fn answering<'a>(
                 bring(because)
             })
         }
-        HostSeen::Probed(probe) if desired.other_owner(probe).is_some() => {
+        HostSeen::Probed(probe)
+            if desired.other_owner(probe).is_some()
+                || desired.run_elsewhere(observed.node.as_ref(), probe).is_some() =>
+        {
             Err(Plan::wait(Awaited::HostFit, now + limits::OTHER_CLUSTER_CHECK))
         }
         HostSeen::Probed(probe) => Ok(probe),

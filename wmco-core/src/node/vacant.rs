@@ -10,28 +10,44 @@ use super::work::{Grounds, HostWork, Vacancy, may_register};
 use super::{
     Action, Awaited, Because, Desired, NodeSearch, Observed, Plan, Release, agent_for_work,
 };
+use crate::facts::NodeFacts;
+use crate::fleet::Intent;
 use crate::limits;
 use crate::preflight::{self, Finding, HostSeen, Requirement};
 use crate::protocol::{HostStep, Probe};
 
-/// Findings that an administrator has to fix before work on the host begins. Work in progress continues, except
-/// with a foreign containerd or kubelet: ours would take its name, and break other workloads there; and except on a
-/// host of another cluster.
-pub fn unfit(desired: &Desired, probe: &Probe) -> Vec<Finding> {
+/// Findings that an administrator has to fix before work on the host begins, which has this Node. Work in progress
+/// continues, except with a foreign containerd or kubelet: ours would take its name, and break other workloads there;
+/// and except on a host of another cluster, or on a copy of a host.
+pub fn unfit(desired: &Desired, node: Option<&NodeFacts>, probe: &Probe) -> Vec<Finding> {
     let Release { vxlan_port, cluster, .. } = &*desired.release;
-    let cluster = (!desired.is_made_for_us).then_some(cluster);
-    let seen = HostSeen { probe, reverse_names: None, vxlan_port: *vxlan_port, cluster };
+    let seen = HostSeen {
+        probe,
+        reverse_names: None,
+        vxlan_port: *vxlan_port,
+        cluster: (!desired.is_made_for_us).then_some(cluster),
+        run_elsewhere: desired.run_elsewhere(node, probe),
+        is_leaving: matches!(desired.intent, Intent::Remove(_)),
+    };
     let is_others = |it: &Finding| {
         matches!(
             it.requirement,
             Requirement::OtherCluster
+                | Requirement::OtherMachine
                 | Requirement::ForeignContainerd
                 | Requirement::ForeignKubelet
         )
     };
     let has_begun = probe.state.is_some();
     let findings = preflight::host(&seen).into_iter();
-    findings.filter(|it| it.blocks() && (!has_begun || is_others(it))).collect()
+    let mut found: Vec<_> =
+        findings.filter(|it| it.blocks() && (!has_begun || is_others(it))).collect();
+    if let Some(cordoned) = node.filter(|node| node.unschedulable) {
+        for finding in &mut found {
+            finding.next_step += &format!("; until then node {} stays cordoned", cordoned.name);
+        }
+    }
+    found
 }
 
 /// Plans the work on a host without a Node, on which nothing can be disturbed.
@@ -41,7 +57,7 @@ pub(super) fn on_vacant_host(
     probe: &Probe,
     now: Timestamp,
 ) -> Plan {
-    if !unfit(desired, probe).is_empty() {
+    if !unfit(desired, None, probe).is_empty() {
         return Plan::wait(Awaited::HostFit, now + limits::FOREIGN_CHECK);
     }
     let drift = Drift::between(desired, probe, None);

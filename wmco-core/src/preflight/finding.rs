@@ -97,6 +97,8 @@ pub enum Requirement {
     DefaultRoute,
     /// A host belongs to this cluster, or to none.
     OtherCluster,
+    /// A host runs its Node itself.
+    OtherMachine,
     /// A host has no foreign containerd.
     ForeignContainerd,
     /// A host has no foreign kubelet.
@@ -165,6 +167,7 @@ impl Requirement {
             Self::HostName => "host-name",
             Self::DefaultRoute => "default-route",
             Self::OtherCluster => "other-cluster",
+            Self::OtherMachine => "other-machine",
             Self::ForeignContainerd => "foreign-containerd",
             Self::ForeignKubelet => "foreign-kubelet",
             Self::Ports => "ports",

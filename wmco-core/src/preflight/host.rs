@@ -1,14 +1,16 @@
 //! Checks whether a host can become a node.
 
 use std::collections::BTreeSet;
+use std::net::Ipv4Addr;
 
 use super::{Finding, Requirement, Severity, quoted};
 use crate::cluster_identity::ClusterIdentity;
+use crate::facts::NodeFacts;
 use crate::instances::Host;
 use crate::limits;
 use crate::names::TAKE_OVER_ANNOTATION;
 use crate::names::host::{CONTAINERD_SERVICE, KUBELET_SERVICE, SERVICE_TAG};
-use crate::names::objects::INSTANCES_CONFIG_MAP;
+use crate::names::objects::{HOST_KEYS_CONFIG_MAP, INSTANCES_CONFIG_MAP};
 use crate::protocol::{ForeignService, Probe};
 use crate::support_matrix::SUPPORTED;
 
@@ -23,6 +25,10 @@ pub struct HostSeen<'a> {
     pub vxlan_port: Option<u16>,
     /// The cluster that the host is to join; `None` if that does not matter.
     pub cluster: Option<&'a ClusterIdentity>,
+    /// Its Node, if another machine runs it.
+    pub run_elsewhere: Option<&'a NodeFacts>,
+    /// Whether it is to leave the cluster, because it is no longer listed.
+    pub is_leaving: bool,
 }
 
 /// Finds problems that keep a host from becoming a working node, blocking findings first. For an existing node,
@@ -52,7 +58,7 @@ pub struct HostSeen<'a> {
 ///     "state": null,
 /// }))?;
 ///
-/// let seen = HostSeen { probe: &probe, reverse_names: None, vxlan_port: None, cluster: None };
+/// let seen = HostSeen { probe: &probe, reverse_names: None, vxlan_port: None, cluster: None, run_elsewhere: None, is_leaving: false };
 /// let findings = preflight::host(&seen);
 /// assert_eq!(findings[0].requirement, Requirement::WindowsRelease);
 /// assert!(findings[0].blocks() && findings[0].needed.contains("Windows Server 2022"));
@@ -64,6 +70,7 @@ pub fn host(seen: &HostSeen<'_>) -> Vec<Finding> {
     found.extend(rights(seen.probe));
     found.extend(name(seen.probe));
     found.extend(other_cluster(seen));
+    found.extend(other_machine(seen));
     found.extend(foreign(seen.probe));
     found.extend(ports(seen.probe));
     found.extend(disk(seen.probe));
@@ -146,6 +153,13 @@ fn other_cluster(seen: &HostSeen<'_>) -> Option<Finding> {
     } else {
         String::new()
     };
+    let here = if seen.is_leaving {
+        format!(
+            "; to forget it here, delete its node and its two keys in ConfigMap {HOST_KEYS_CONFIG_MAP}"
+        )
+    } else {
+        ", or the one here".to_owned()
+    };
     Some(Finding {
         requirement: Requirement::OtherCluster,
         severity: Severity::Blocking,
@@ -153,8 +167,37 @@ fn other_cluster(seen: &HostSeen<'_>) -> Option<Finding> {
         seen: format!("belongs to the cluster {}{taken}", quoted(owner)),
         needed: format!("a host of this cluster ({}), or of none", quoted(&cluster.id)),
         next_step: format!(
-            "remove its entry from {INSTANCES_CONFIG_MAP} there, so that it is cleaned, or the one here{or_allow}"
+            "remove its entry from {INSTANCES_CONFIG_MAP} there, so that it is cleaned{here}{or_allow}"
         ),
+    })
+}
+
+fn other_machine(seen: &HostSeen<'_>) -> Option<Finding> {
+    let node = seen.run_elsewhere?;
+    let there = node.addresses.iter().filter(|text| text.parse::<Ipv4Addr>().is_ok());
+    let there = there.map(String::as_str).collect::<Vec<_>>().join(", ");
+    let next_step = if seen.is_leaving {
+        format!(
+            "list {there} again, so that the machine of that node can leave, or delete node {}: then this host is \
+             cleaned",
+            node.name
+        )
+    } else {
+        format!(
+            "list {there} in place of this entry and give the copy a key and a name of its own, or, if this is the \
+             machine, write its key into the entry (`hostKey=`)"
+        )
+    };
+    Some(Finding {
+        requirement: Requirement::OtherMachine,
+        severity: Severity::Blocking,
+        at: "the host".to_owned(),
+        seen: format!(
+            "is not at {there}, where node {} is ready, whose key and name it shows",
+            node.name
+        ),
+        needed: "the machine of that node, not a copy of it".to_owned(),
+        next_step,
     })
 }
 

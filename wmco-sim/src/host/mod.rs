@@ -174,6 +174,11 @@ impl SimHost {
         self.shared.change_host_keys()
     }
 
+    /// Shows the host keys of another one from now on, as a copy of its disk does.
+    pub fn copy_host_keys(&self, other: &Self) {
+        self.shared.copy_host_keys(&other.shared);
+    }
+
     /// Authorizes only these keys from now on: they replace the content of
     /// [`AUTHORIZED_KEYS`](wmco_core::names::host::AUTHORIZED_KEYS), which each login reads.
     pub fn authorize_only(&self, keys: impl IntoIterator<Item = PublicKey>) {

@@ -58,7 +58,7 @@ impl Timing {
 }
 
 /// Host keys: the host's own, and those for [`Fault::ChangedHostKey`].
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct HostKeys {
     kinds: Vec<HostKeyKind>,
     own: Vec<PrivateKey>,
@@ -152,6 +152,11 @@ impl Shared {
         let keys = HostKeys::generate(&kinds)?;
         *lock(&self.keys) = keys;
         Ok(())
+    }
+
+    pub(super) fn copy_host_keys(&self, other: &Self) {
+        let keys = lock(&other.keys).clone();
+        *lock(&self.keys) = keys;
     }
 
     /// Returns a token that is cancelled with the next loss of power.

@@ -4,6 +4,7 @@ mod bad_input;
 mod bindings;
 mod claims;
 mod condition;
+mod copied;
 mod crash;
 mod drain;
 mod foreign_containerd;

@@ -6,6 +6,7 @@ mod exchange;
 mod inputs;
 mod memory;
 mod other_cluster;
+mod other_machine;
 mod release;
 mod rows;
 mod search;
@@ -197,6 +198,7 @@ fn desired() -> Desired {
         annotations: [(names::HOST_KEY_ANNOTATION.to_owned(), "key".to_owned())].into(),
         exchange: None,
         is_made_for_us: false,
+        has_listed_key: false,
     }
 }
 

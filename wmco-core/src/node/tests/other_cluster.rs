@@ -25,7 +25,7 @@ fn a_host_of_another_cluster_is_left_with_and_without_a_node() {
         let case = belongs_to(case(), Some("theirs"));
         case.gives(LEFT);
         let HostSeen::Probed(probe) = &case.observed.host else { unreachable!() };
-        let findings = unfit(&case.desired, probe);
+        let findings = unfit(&case.desired, None, probe);
         assert_eq!(findings[0].requirement, Requirement::OtherCluster);
         // Nobody waits for it in vain.
         assert_eq!(claims_slot(&case.desired, &case.observed, NOW), Some(false));
@@ -73,7 +73,7 @@ fn a_host_that_was_taken_from_us_is_not_taken_back() {
     });
     case.gives(LEFT);
     let HostSeen::Probed(probe) = &case.observed.host else { unreachable!() };
-    let finding = unfit(&case.desired, probe)[0].to_string();
+    let finding = unfit(&case.desired, None, probe)[0].to_string();
     assert!(finding.contains("which took it from this one"), "{finding}");
     assert!(!finding.contains("annotate"), "{finding}");
 }
@@ -91,16 +91,31 @@ fn a_host_puts_nothing_into_a_command() {
     for hostile in ["$(reboot)", "a`b`", "a;b", "a\nb", &"a".repeat(65)] {
         let case = belongs_to(Case::new(), Some(hostile));
         let HostSeen::Probed(probe) = &case.observed.host else { unreachable!() };
-        let finding = unfit(&case.desired, probe)[0].to_string();
+        let finding = unfit(&case.desired, None, probe)[0].to_string();
         assert!(!finding.contains("annotate") && !finding.contains('\n'), "{finding}");
     }
     let HostSeen::Probed(probe) = belongs_to(Case::new(), Some("theirs")).observed.host else {
         unreachable!()
     };
-    let finding = unfit(&belongs_to(Case::new(), None).desired, &probe)[0].to_string();
+    let finding = unfit(&belongs_to(Case::new(), None).desired, None, &probe)[0].to_string();
     let command = format!(
         "`kubectl annotate --overwrite configmap windows-instances {}=theirs`",
         names::TAKE_OVER_ANNOTATION
     );
     assert!(finding.contains(&command), "{finding}");
+}
+
+/// What is told names what there is: an entry here, or a Node and keys; and a cordon that nobody takes off.
+#[test]
+fn the_next_step_fits_a_host_that_is_no_longer_listed() {
+    let told = |case: Case| {
+        let case = belongs_to(case, Some("theirs"));
+        let HostSeen::Probed(probe) = &case.observed.host else { unreachable!() };
+        unfit(&case.desired, case.observed.node.as_ref(), probe)[0].to_string()
+    };
+    let (listed, left) = (told(Case::new()), told(Case::unlisted().emptied()));
+    assert!(listed.contains("or the one here") && !listed.contains("cordoned"), "{listed}");
+    assert!(!left.contains("the one here"), "{left}");
+    assert!(left.contains("its two keys in ConfigMap windows-ssh-host-keys"), "{left}");
+    assert!(left.ends_with("until then node win-1 stays cordoned"), "{left}");
 }

@@ -106,6 +106,7 @@ impl Release {
             .into(),
             exchange: None,
             is_made_for_us: false,
+            has_listed_key: false,
         }
     }
 

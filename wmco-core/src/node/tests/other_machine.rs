@@ -1,0 +1,73 @@
+//! Copies of a host: they show the key and the name of another machine, which runs the Node.
+
+use super::*;
+use crate::login_keys::KeyExchange;
+use crate::login_keys::tests::rotation;
+use crate::preflight::Requirement;
+
+const LEFT: &str = "await a host that is fit to become a node";
+
+/// The host has another address than its Node, which is ready.
+fn copied(case: Case) -> Case {
+    case.with(|c| {
+        c.desired.known_as.ipv4 = Some([10, 0, 0, 2].into());
+        c.probe().addresses = vec![[10, 0, 0, 2].into()];
+    })
+}
+
+#[test]
+fn a_copy_of_a_host_is_left_whatever_is_asked_for() {
+    let outdated =
+        || Case::new().emptied().with(|c| c.annotate(names::VERSION_ANNOTATION, "1.0.0"));
+    let exchanged = || {
+        Case::new().with(|c| {
+            c.desired.exchange = Some(KeyExchange { add: rotation().to, remove: None });
+        })
+    };
+    for case in [Case::new, outdated, exchanged, || Case::unlisted().emptied()] {
+        let case = copied(case());
+        case.gives(LEFT);
+        // Nobody waits for it in vain.
+        assert_eq!(claims_slot(&case.desired, &case.observed, NOW), Some(false));
+    }
+}
+
+#[test]
+fn it_is_told_with_the_place_of_the_node_and_both_ways_out() {
+    let told = |case: Case| {
+        let case = copied(case);
+        let HostSeen::Probed(probe) = &case.observed.host else { unreachable!() };
+        let finding = unfit(&case.desired, case.observed.node.as_ref(), probe).remove(0);
+        assert_eq!(finding.requirement, Requirement::OtherMachine);
+        finding.to_string()
+    };
+    let left = told(Case::unlisted());
+    for word in ["list 10.0.0.1 again", "delete node win-1: then this host is cleaned"] {
+        assert!(left.contains(word), "{word}: {left}");
+    }
+    let told = told(Case::new());
+    for word in ["not at 10.0.0.1", "node win-1 is ready", "list 10.0.0.1", "`hostKey=`"] {
+        assert!(told.contains(word), "{word}: {told}");
+    }
+}
+
+#[test]
+fn a_host_goes_on_when_it_may_be_the_node_itself() {
+    let rows: [(&str, fn(&mut Case)); 7] = [
+        ("a person said so", |c| c.desired.has_listed_key = true),
+        ("it was made for us", |c| c.desired.is_made_for_us = true),
+        ("its node is not ready", |c| c.node().ready = false),
+        ("its node shows no address", |c| c.node().addresses.clear()),
+        ("its node shows names and IPv6 alone", |c| {
+            c.node().addresses = vec!["win-1".into(), "fd00::1".into()];
+        }),
+        ("it is reached by a translated address", |c| {
+            c.desired.known_as.ipv4 = Some([10, 0, 0, 1].into());
+        }),
+        ("it has several network cards", |c| c.probe().addresses.push([10, 0, 0, 1].into())),
+    ];
+    for (row, change) in rows {
+        let case = copied(Case::new()).with(change);
+        assert_ne!(case.verbs(), LEFT, "{row}");
+    }
+}
