@@ -164,9 +164,9 @@ pub const SLOT_PATIENCE: SignedDuration = SignedDuration::from_mins(2);
 /// First pause before an unreachable host is tried again; doubles up to [`RETRY_MOST`].
 pub const RETRY_FIRST: SignedDuration = SignedDuration::from_secs(1);
 
-/// Least pause before a server that turned us away for now is tried again: that of OpenSSH's `PerSourcePenalties`.
-/// Source: `docs/contract/ssh.md`, SSH55.
-pub const BUSY_LEAST: SignedDuration = SignedDuration::from_secs(15);
+/// Least pause before a server that turned us away for now is tried again. Shortened by [`RETRY_JITTER`] it is not below
+/// the 15 seconds of OpenSSH's `PerSourcePenalties`. Source: `docs/contract/ssh.md`, SSH55.
+pub const BUSY_LEAST: SignedDuration = SignedDuration::from_secs(17);
 
 /// Pause before a host is checked again on which a foreign object has to be removed by an administrator.
 pub const FOREIGN_CHECK: SignedDuration = SignedDuration::from_secs(120);

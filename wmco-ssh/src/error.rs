@@ -362,6 +362,16 @@ pub enum HostError {
         /// The cause, if known.
         source: Option<Cause>,
     },
+    /// The server runs another program in place of our commands.
+    #[error(
+        "the ssh server runs another program in place of our commands (it says {}), take `ForceCommand` off the user \
+         in its configuration or `command=` off the line of our key, or give the user `cmd` or PowerShell as shell",
+        Quoted(.said.as_deref())
+    )]
+    ForcedCommand {
+        /// The first line that the program wrote, if any.
+        said: Option<String>,
+    },
     /// The plan cannot be serialized as JSON.
     #[error("the plan cannot be written as json, this is a mistake in the operator")]
     Plan {
@@ -400,6 +410,18 @@ pub enum HostError {
     },
 }
 
+/// A program's words, if there are any.
+struct Quoted<'a>(Option<&'a str>);
+
+impl fmt::Display for Quoted<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            Some(said) => write!(f, "`{said}`"),
+            None => f.write_str("nothing"),
+        }
+    }
+}
+
 impl HostError {
     /// Converts the SSH library's error of a request for a channel.
     pub(crate) fn from_channel(doing: &'static str, error: russh::Error) -> Self {
@@ -413,7 +435,9 @@ impl HostError {
     /// Returns whether a retry on a new connection helps.
     pub const fn retry(&self) -> Retry {
         match self {
-            Self::Blob(_) | Self::Plan { .. } | Self::SftpOnly => Retry::NeedsPerson,
+            Self::Blob(_) | Self::ForcedCommand { .. } | Self::Plan { .. } | Self::SftpOnly => {
+                Retry::NeedsPerson
+            }
             Self::ChannelRefused { .. }
             | Self::Dropped { .. }
             | Self::Sftp { .. }
@@ -428,6 +452,7 @@ impl HostError {
             Self::Blob(_) => "content",
             Self::ChannelRefused { .. } => "channel-refused",
             Self::Dropped { .. } => "dropped",
+            Self::ForcedCommand { .. } => "forced-command",
             Self::Plan { .. } => "plan",
             Self::Sftp { .. } => "sftp",
             Self::SftpOnly => "sftp-only",

@@ -12,7 +12,7 @@ use wmco_core::winpath::WindowsPath;
 use crate::blob::{Blob, Payload};
 use crate::error::HostError;
 use crate::host_key::SeenHostKey;
-use crate::session::{ExecOutcome, Exited, Session};
+use crate::session::{ExecOutcome, Exited, Session, allows_sftp_only};
 use crate::upload::{Item, OnProgress, UploadProgress};
 
 /// A host that can be probed and changed. Its owner applies one plan at a time.
@@ -187,7 +187,10 @@ impl HostAgent for SshHost {
     async fn probe(&self, agent: AgentLocation) -> Result<ProbeOutcome, HostError> {
         let command = AgentCommand { agent, verb: Verb::Probe };
         let limit = self.session.options().timeouts.probe;
-        answer(self.session.exec(command, limit, &mut |_| {}).await?)
+        match self.session.exec(command, limit, &mut |_| {}).await {
+            Ok(ended) => answer(ended),
+            Err(error) => Err(self.session.explained(error).await),
+        }
     }
 
     async fn probe_with(
@@ -197,9 +200,20 @@ impl HostAgent for SshHost {
         on_progress: &(dyn Fn(UploadProgress) + Send + Sync),
     ) -> Result<ProbeOutcome, HostError> {
         let payload = agent.raw().await?;
+        // Opened first: where that fails there is nothing to clear.
+        if let Err(error) = self.session.sftp().await {
+            return Err(self.session.explained(error).await);
+        }
         let clearing = self.session.clear_fresh_folders(Some(folder));
         let asking = self.bring_and_ask(&payload, folder, on_progress);
         let (asked, cleared) = Box::pin(join(asking, clearing)).await;
+        let asked = match asked {
+            Ok(ProbeOutcome::NoReport(why)) => {
+                self.session.forced().await.map_or(Ok(ProbeOutcome::NoReport(why)), Err)
+            }
+            Ok(reported @ ProbeOutcome::Reported(_)) => Ok(reported),
+            Err(error) => Err(self.session.explained(error).await),
+        };
         self.session.remove_agent(folder).await;
         let asked = asked?;
         cleared?;
@@ -296,11 +310,8 @@ type Report = (Vec<ReportLine>, Box<Probe>);
 
 /// Parses the report in a command's output. A connection that ended before the report did is an error.
 fn read(ended: ExecOutcome) -> Result<Result<Report, NoReport>, HostError> {
-    /// What OpenSSH says in place of a command under `ForceCommand internal-sftp`, in no other language.
-    /// Source: `docs/contract/ssh.md`, SSH54.
-    const SFTP_ONLY: &str = "This service allows sftp connections only.";
     let ExecOutcome { exited, output, errors } = ended;
-    if output.lines().any(|line| line.trim() == SFTP_ONLY) {
+    if allows_sftp_only(&output) {
         return Err(HostError::SftpOnly);
     }
     let error = match read_report(&output) {

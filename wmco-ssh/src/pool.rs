@@ -130,9 +130,9 @@ impl Pool {
         let mut connecting = Box::pin(Session::connect(route, &*inner.dialer, &inner.options));
         let (session, permit) = match timeout(inner.limits.patience, &mut connecting).await {
             Ok(session) => (session?, permit),
-            Err(_slow) => tokio::select! {
+            Err(_patience_is_over) => tokio::select! {
                 biased;
-                Ok(_slow) = inner.slow.acquire() => {
+                Ok(_slow_login) = inner.slow.acquire() => {
                     drop(permit);
                     (connecting.await?, inner.permit().await)
                 }

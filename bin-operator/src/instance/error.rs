@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use wmco_core::host_record::RecordRefused;
 use wmco_core::names::{events, host};
-use wmco_core::node::{HostSeen, InstanceInputs};
+use wmco_core::node::{FailureKind, HostSeen, InstanceInputs};
 use wmco_core::protocol::HostStep;
 use wmco_core::reach::{Reach, Unreachable};
 use wmco_ssh::{ConnectError, HostError, PrivateKey, Route};
@@ -168,9 +168,13 @@ impl StepError {
         }
     }
 
-    /// Whether the server turned us away for now, before a login.
-    pub const fn turned_away(&self) -> bool {
-        matches!(self, Self::Connect(ConnectError::Busy { .. }))
+    /// What the pause before the next attempt depends on.
+    pub const fn kind(&self) -> FailureKind {
+        if matches!(self, Self::Connect(ConnectError::Busy { .. })) {
+            FailureKind::TurnedAway
+        } else {
+            FailureKind::Other
+        }
     }
 
     /// Reason of the Event that tells people.

@@ -250,11 +250,7 @@ impl Worker {
         if let Some(host) = host {
             self.memory.learn(Outcome::Worked(host));
         }
-        let pause = Pause::within(if error.turned_away() {
-            self.setbacks.turned_away(self.tried.clone())
-        } else {
-            self.setbacks.failed(self.tried.clone())
-        });
+        let pause = Pause::within(self.setbacks.failed(self.tried.clone(), error.kind()));
         let retry_at = clock::now() + pause.exact;
         let retry = self.executor.metrics.retries.get_or_create(&self.label).clone();
         retry.set(retry_at.as_second());

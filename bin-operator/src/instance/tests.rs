@@ -1,9 +1,11 @@
 //! A worker between a step and its rest.
 
 use std::convert::Infallible;
+use std::sync::Mutex;
 use std::time::Duration;
 
 use axum::http::{Request, Response};
+use jiff::SignedDuration;
 use kube::Client;
 use kube::client::Body;
 use kube::runtime::reflector;
@@ -36,7 +38,28 @@ fn client() -> Client {
     Client::new(service_fn(answer), "ns")
 }
 
+/// An API server that takes Events, and their notes.
+fn hearing() -> (Client, Arc<Mutex<Vec<String>>>) {
+    let notes = Arc::new(Mutex::new(Vec::new()));
+    let heard = Arc::clone(&notes);
+    let answer = move |request: Request<Body>| {
+        let heard = Arc::clone(&heard);
+        async move {
+            let body = request.into_body().collect_bytes().await.unwrap();
+            let event: serde_json::Value = serde_json::from_slice(&body).unwrap();
+            heard.lock().unwrap().extend(event["note"].as_str().map(str::to_owned));
+            Ok::<_, Infallible>(Response::new(Body::from(body.to_vec())))
+        }
+    };
+    (Client::new(service_fn(answer), "ns"), notes)
+}
+
 fn executor() -> Executor {
+    executor_telling(client())
+}
+
+/// One whose Events go to `events`.
+fn executor_telling(events: Client) -> Executor {
     let pool = Pool::new(Arc::new(TcpDialer), Options::default(), PoolLimits::default());
     let (store, _) = reflector::store();
     let (_, newest) = watch::channel(0);
@@ -47,7 +70,7 @@ fn executor() -> Executor {
         once: client(),
         namespace: "ns".into(),
         leadership: leadership.clone(),
-        announcer: Announcer::new(client(), "ns", "test", metrics.clone()),
+        announcer: Announcer::new(events, "ns", "test", metrics.clone()),
         metrics,
         pool,
         progress: Progress::new(),
@@ -115,4 +138,72 @@ async fn what_happens_to_the_node_during_a_look_ends_the_rest_after_it() {
     let rest = worker.rest_after(&plan, &before.instance).unwrap();
     let woken = worker.sleep(rest, &before.instance);
     assert!(tokio::time::timeout(Duration::from_secs(1), woken).await.is_ok(), "it sleeps on");
+}
+
+/// A failure: when it was reported, when the worker was done with that, and until when it rests.
+struct Failed {
+    reported: Timestamp,
+    done: Timestamp,
+    rests_until: Timestamp,
+}
+
+/// How long a worker rests after failures like this one, and what its Events say of that.
+async fn fail_often(times: usize, error: impl Fn() -> StepError) -> (Vec<Failed>, Vec<String>) {
+    let (client, notes) = hearing();
+    let (_sender, receiver) = watch::channel(inputs(Intent::Configure(None)));
+    let mut worker = Worker::new(receiver, executor_telling(client), Claims::new());
+    let instance = worker.inputs.borrow().instance.clone();
+    let mut failures = Vec::new();
+    for _ in 0..times {
+        let reported = clock::now();
+        let rests_until = worker.failed(error().into(), &instance).await.until;
+        failures.push(Failed { reported, done: clock::now(), rests_until });
+    }
+    worker.executor.announcer.sent(Duration::from_secs(240)).await;
+    let notes = notes.lock().unwrap().clone();
+    (failures, notes)
+}
+
+fn no_address() -> StepError {
+    StepError::Route(Unreachable::NoAddress { host: "10.0.0.1".into() })
+}
+
+fn busy() -> StepError {
+    let (target, said) = ("10.0.0.1:22".to_owned(), "Exceeded MaxStartups".to_owned());
+    StepError::Connect(wmco_ssh::ConnectError::Busy { target, said })
+}
+
+/// Source: `docs/contract/lifecycle.md`, LIFE40.
+#[tokio::test]
+async fn attempts_of_ten_minutes_are_seventeen_at_most() {
+    for error in [no_address, busy] {
+        let (failures, _) = fail_often(17, error).await;
+        let rests = failures.iter().map(|it| it.rests_until.duration_since(it.reported));
+        let all = rests.fold(SignedDuration::ZERO, |all, rest| all + rest);
+        assert!(all > SignedDuration::from_mins(10), "{all}");
+    }
+}
+
+#[tokio::test]
+async fn events_say_how_long_a_worker_rests_at_most() {
+    for (error, expected) in
+        [(no_address as fn() -> StepError, [1, 2, 4, 8, 16, 32]), (busy, [17, 17, 17, 17, 17, 32])]
+    {
+        let (failures, notes) = fail_often(expected.len(), error).await;
+        for (failed, seconds) in failures.iter().zip(expected) {
+            let within = SignedDuration::from_secs(seconds);
+            let least = within.mul_f64(1.0 - limits::RETRY_JITTER);
+            assert!(failed.rests_until >= failed.reported + least, "{seconds} s");
+            assert!(failed.rests_until <= failed.done + within, "{seconds} s");
+        }
+        let mut expected = expected.to_vec();
+        expected.dedup();
+        let mut said = notes;
+        said.dedup();
+        let is_said = |(note, seconds): (&String, i64)| {
+            note.ends_with(&format!("next attempt within {seconds} s"))
+        };
+        assert_eq!(said.len(), expected.len(), "{said:#?}");
+        assert!(said.iter().zip(expected).all(is_said), "{said:#?}");
+    }
 }

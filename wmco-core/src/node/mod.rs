@@ -70,7 +70,7 @@ pub use plan::{Action, Awaited, Because, Next, NodePatch, Plan, Purpose, Step};
 pub use registration::{Registration, Starts};
 pub use rest::{Rest, Wake};
 pub use search::{KnownAs, NodeSearch};
-pub use setbacks::{AttemptedStep, Setbacks};
+pub use setbacks::{AttemptedStep, FailureKind, Setbacks};
 pub use vacant::unfit;
 pub use work::{Grounds, HostWork, Vacancy};
 

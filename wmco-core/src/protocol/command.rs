@@ -65,6 +65,13 @@ impl fmt::Display for AgentCommand {
     }
 }
 
+/// A word that no other program prints on a line of its own, and a command of every shell that prints it.
+///
+/// A server that answers otherwise runs another program in place of our commands. Source: `docs/contract/ssh.md`, SSH56.
+pub const ECHO_WORD: &str = "wmco-runs-commands";
+/// See [`ECHO_WORD`].
+pub const ECHO_COMMAND: &str = "echo wmco-runs-commands";
+
 /// Path to which an uninstalled agent copies itself, with its own name so that no running file is overwritten.
 pub fn staged_agent(digest: Sha256) -> WindowsPath {
     staged(&format!("wicd-{digest}.exe"))
@@ -95,6 +102,11 @@ mod tests {
         let command = AgentCommand { agent: AgentLocation::Brought(folder), verb: Verb::Probe };
         let expected = format!(r".\wmco-{}\wicd.exe probe", "a5".repeat(16));
         assert_eq!(command.to_string(), expected);
+    }
+
+    #[test]
+    fn a_shell_prints_the_word_of_the_echo() {
+        assert_eq!(ECHO_COMMAND, format!("echo {ECHO_WORD}"));
     }
 
     #[test]

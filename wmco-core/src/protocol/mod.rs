@@ -18,7 +18,10 @@ mod probe;
 mod report;
 mod services_data;
 
-pub use command::{AgentCommand, AgentLocation, Verb, staged_agent, staged_content, staged_plan};
+pub use command::{
+    AgentCommand, AgentLocation, ECHO_COMMAND, ECHO_WORD, Verb, staged_agent, staged_content,
+    staged_plan,
+};
 pub use fresh::{FreshFolder, NotAFreshFolder};
 pub use plan::{Access, HostPlan, HostStep};
 pub use probe::{

@@ -49,6 +49,7 @@ async fn closed(from_client: &mut ChannelReadHalf) {
 async fn execute(host: &Shared, to_client: &ChannelWriteHalf<Msg>, command: &str) -> Ended {
     let (program, arguments) = match Command::parse(command, &host.home()) {
         Command::Program { path, arguments } => (path, arguments),
+        Command::Echo(text) => return Ended { stdout: format!("{text}\r\n"), ..Ended::default() },
         Command::Unknown(word) => return host.shell.not_found(&word),
     };
     let folder = program.parent();

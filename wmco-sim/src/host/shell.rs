@@ -17,6 +17,8 @@ pub enum Shell {
 pub(super) enum Command {
     /// A program and its arguments.
     Program { path: WindowsPath, arguments: Vec<String> },
+    /// The shell's own command that prints a text.
+    Echo(String),
     /// Any other command; holds its first word.
     Unknown(String),
 }
@@ -32,6 +34,9 @@ pub(super) struct Ended {
 impl Command {
     /// Parses a command that starts in the folder `home`.
     pub(super) fn parse(text: &str, home: &WindowsPath) -> Self {
+        if let Some(text) = text.strip_prefix("echo ") {
+            return Self::Echo(text.to_owned());
+        }
         let mut words = text.split_whitespace();
         let first = words.next().unwrap_or_default();
         let path = match first.strip_prefix(r".\") {

@@ -6,7 +6,7 @@ use russh::ChannelMsg;
 use russh::client::Msg;
 use tokio::time::timeout;
 use wmco_core::limits;
-use wmco_core::protocol::AgentCommand;
+use wmco_core::protocol::{AgentCommand, ECHO_COMMAND};
 
 use super::Session;
 use super::channels::Alone;
@@ -76,7 +76,9 @@ impl Session {
         limit: Duration,
         on_line: &mut (dyn FnMut(&str) + Send),
     ) -> Result<ExecOutcome, HostError> {
-        let running = async { self.run(self.opened().await?, command, on_line).await };
+        let command = command.to_string();
+        let running =
+            async { self.run(self.opened().await?, &command, Input::Open, on_line).await };
         Box::pin(timeout(limit, running))
             .await
             .unwrap_or(Err(HostError::TimedOut { doing: DOING, after: limit }))
@@ -102,13 +104,24 @@ impl Session {
         limit: Duration,
         on_line: &mut (dyn FnMut(&str) + Send),
     ) -> Result<ExecOutcome, HostError> {
+        let command = command.to_string();
         let running = async {
             let channel = match channel {
                 Some(channel) => channel,
                 None => self.opened().await?,
             };
-            self.run(channel, command, on_line).await
+            self.run(channel, &command, Input::Open, on_line).await
         };
+        Box::pin(timeout(limit, running))
+            .await
+            .unwrap_or(Err(HostError::TimedOut { doing: DOING, after: limit }))
+    }
+
+    /// Runs the command that prints a word, for at most `limit`. Its input ends at once, so that a program that reads
+    /// commands, in its place, ends, too.
+    pub(super) async fn echo(&self, limit: Duration) -> Result<ExecOutcome, HostError> {
+        let running =
+            async { self.run(self.opened().await?, ECHO_COMMAND, Input::Ended, &mut |_| {}).await };
         Box::pin(timeout(limit, running))
             .await
             .unwrap_or(Err(HostError::TimedOut { doing: DOING, after: limit }))
@@ -125,7 +138,8 @@ impl Session {
     async fn run(
         &self,
         mut running: CommandChannel,
-        command: AgentCommand,
+        command: &str,
+        input: Input,
         on_line: &mut (dyn FnMut(&str) + Send),
     ) -> Result<ExecOutcome, HostError> {
         self.options().counters.executed();
@@ -133,8 +147,11 @@ impl Session {
         let Some(channel) = &mut running.channel else {
             return Err(HostError::Dropped { doing: DOING, source: None });
         };
-        let requested = channel.exec(true, command.to_string()).await;
+        let requested = channel.exec(true, command).await;
         requested.map_err(|error| HostError::from_channel(DOING, error))?;
+        if input == Input::Ended {
+            channel.eof().await.map_err(|error| HostError::from_channel(DOING, error))?;
+        }
         let mut collected = Collected::default();
         let mut exited = Exited::Dropped;
         let mut at_end = false;
@@ -160,6 +177,15 @@ impl Session {
         }
         Ok(collected.finish(exited, on_line))
     }
+}
+
+/// The standard input of a command.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Input {
+    /// It ends with the channel.
+    Open,
+    /// It ends at once.
+    Ended,
 }
 
 /// Output so far, within limits.

@@ -3,6 +3,7 @@
 mod algorithms;
 mod channels;
 mod exec;
+mod forced;
 mod forward;
 mod handler;
 mod login;
@@ -31,6 +32,7 @@ use crate::stream::Guarded;
 
 use channels::Channels;
 pub use exec::{ExecOutcome, Exited};
+pub(crate) use forced::allows_sftp_only;
 use handler::{Failure, Handler};
 pub(crate) use sftp::{Opening, Sftp};
 use steps::Steps;

@@ -122,6 +122,19 @@ async fn both_lists_are_shown_when_nothing_is_common() {
     assert!(cause.contains("group14-sha1") && cause.contains("curve25519-sha256"), "{cause}");
 }
 
+/// The kind of an RSA key is `ssh-rsa` whatever hash the server signs with. Source: RFC 8332, section 3.
+#[tokio::test]
+async fn a_pinned_rsa_key_counts_for_each_hash() {
+    for hash in ["rsa-sha2-256", "rsa-sha2-512"] {
+        let server = Sshd::start(&["rsa"]).await;
+        server.configure(&format!("HostKeyAlgorithms {hash}"));
+        let key = server.host_key("rsa");
+        assert_eq!(key.algorithm(), "ssh-rsa");
+        let session = server.connect(&server.credentials(), &HostKeyPolicy::Pinned(key)).await;
+        session.unwrap_or_else(|error| panic!("{hash}: {error:#}")).close().await;
+    }
+}
+
 /// The second of several is the right one, and the server allows as many tries.
 #[tokio::test]
 async fn a_second_key_is_taken_after_a_first_that_was_refused() {

@@ -16,6 +16,7 @@ mod cuts;
 mod dialers;
 mod exchange;
 mod exec;
+mod forced;
 mod hostile;
 mod jump;
 mod key_files;

@@ -10,7 +10,6 @@ use std::time::Duration;
 use async_trait::async_trait;
 use futures::future::join_all;
 use tokio::io::AsyncReadExt as _;
-use wmco_core::digest::Sha256;
 use wmco_core::protocol::{AgentLocation, HostPlan, HostStep, PROTOCOL, staged_content};
 use wmco_ssh::{
     ApplyOutcome, Blob, ByteStream, Dialer, HostAgent, HostKeyPolicy, Options, Pool, PoolGauges,
@@ -214,22 +213,6 @@ async fn applies(host: &dyn HostAgent, agent: AgentLocation) {
     let plan = HostPlan { protocol: PROTOCOL, vacant_since: None, steps };
     let outcome = host.apply(agent, &plan, &mut |_| {}).await.unwrap();
     assert!(matches!(outcome, ApplyOutcome::Finished { .. }), "{outcome:?}");
-}
-
-#[tokio::test]
-async fn an_account_for_sftp_alone_is_named() {
-    for line in ["ForceCommand internal-sftp", "ForceCommand internal-sftp -l INFO"] {
-        let server = Sshd::start(&["ed25519"]).await;
-        server.configure(line);
-        let host = server.host(&TcpDialer, &server.options()).await;
-        let error = host.probe(AgentLocation::Staged(Sha256::of(b""))).await.unwrap_err();
-        assert_eq!(error.verb(), "sftp-only", "{line}: {error}");
-        let ours = server.program(Does::Work);
-        let quiet: fn(UploadProgress) = |_| {};
-        let error = host.probe_with(&ours, server.fresh_folder(), &quiet).await.unwrap_err();
-        assert_eq!(error.verb(), "sftp-only", "{line}: {error}");
-        assert!(error.to_string().contains("ForceCommand"), "{error}");
-    }
 }
 
 #[test]

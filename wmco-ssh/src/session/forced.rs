@@ -1,0 +1,118 @@
+//! Whether the server runs our commands, or another program in their place.
+//!
+//! `ForceCommand` of the server, `command=` of a line of keys, or a login shell that is none: such a program answers
+//! everything with words of its own, also the start of SFTP, and may take as long as it likes.
+//!
+//! Source: `docs/contract/ssh.md`, SSH54 and SSH56.
+
+use wmco_core::protocol::ECHO_WORD;
+
+use super::Session;
+use super::exec::ExecOutcome;
+use crate::error::{HostError, printable};
+
+/// Most characters of the program's words that are kept.
+const WORDS_LETTERS: usize = 200;
+
+/// What OpenSSH says in place of a command under `ForceCommand internal-sftp`, in no other language.
+const SFTP_ONLY: &str = "This service allows sftp connections only.";
+
+/// Whether the server says that it allows SFTP alone.
+pub(crate) fn allows_sftp_only(output: &str) -> bool {
+    output.lines().any(|line| line.trim() == SFTP_ONLY)
+}
+
+impl Session {
+    /// Returns `error` or a better reason for it: that another program runs in place of our commands.
+    pub(crate) async fn explained(&self, error: HostError) -> HostError {
+        let is_unclear = match &error {
+            HostError::ChannelRefused { .. }
+            | HostError::Dropped { .. }
+            | HostError::TimedOut { .. }
+            | HostError::TooMuchOutput { .. } => true,
+            HostError::Blob(_)
+            | HostError::ForcedCommand { .. }
+            | HostError::Plan { .. }
+            | HostError::Sftp { .. }
+            | HostError::SftpOnly => false,
+        };
+        let forced = if is_unclear { self.forced().await } else { None };
+        forced.unwrap_or(error)
+    }
+
+    /// Returns why no command of ours runs; `None` if commands run, or if that cannot be found out.
+    pub(crate) async fn forced(&self) -> Option<HostError> {
+        if self.is_closed() {
+            return None;
+        }
+        let ended = self.echo(self.options().timeouts.request).await.ok()?;
+        if self.is_closed() {
+            return None;
+        }
+        instead_of_the_word(&ended)
+    }
+}
+
+/// The error if the command that prints a word printed anything else.
+fn instead_of_the_word(ended: &ExecOutcome) -> Option<HostError> {
+    let ExecOutcome { output, errors, exited: _ } = ended;
+    if output.lines().any(|line| line.trim() == ECHO_WORD) {
+        return None;
+    }
+    if allows_sftp_only(output) {
+        return Some(HostError::SftpOnly);
+    }
+    let lines = output.lines().chain(errors.lines()).map(str::trim);
+    let said =
+        lines.filter(|line| !line.is_empty()).map(|line| printable(line, WORDS_LETTERS)).next();
+    Some(HostError::ForcedCommand { said })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::session::Exited;
+
+    #[track_caller]
+    fn check(output: &str, errors: &str, expected: Option<&str>) {
+        let (output, errors) = (output.to_owned(), errors.to_owned());
+        let ended = ExecOutcome { exited: Exited::Status(0), output, errors };
+        let found = instead_of_the_word(&ended).map(|error| error.to_string());
+        match (&found, expected) {
+            (None, None) => {}
+            (Some(found), Some(expected)) => assert!(found.contains(expected), "{found}"),
+            (None, Some(_)) | (Some(_), None) => panic!("{found:?}"),
+        }
+    }
+
+    #[test]
+    fn shells_print_the_word() {
+        check("wmco-runs-commands\r\n", "", None);
+        check("Welcome\nwmco-runs-commands\n", "a profile complains", None);
+    }
+
+    #[test]
+    fn a_program_that_repeats_the_command_is_no_shell() {
+        let output = "not allowed: echo wmco-runs-commands\n";
+        check(output, "", Some("it says `not allowed: echo wmco-runs-commands`"));
+    }
+
+    #[test]
+    fn words_of_the_program_are_told() {
+        check("\n  Ask the help desk.\r\nmore", "", Some("it says `Ask the help desk.`"));
+        check("", "no shell here\n", Some("it says `no shell here`"));
+        check("\n", " ", Some("it says nothing"));
+    }
+
+    #[test]
+    fn words_of_the_program_are_cleaned_and_cut() {
+        let output = format!("\u{1b}[2J{}", "x".repeat(1_000));
+        let cut = format!("it says `[2J{}`", "x".repeat(WORDS_LETTERS - 3));
+        check(&output, "", Some(&cut));
+    }
+
+    #[test]
+    fn sftp_alone_is_told_as_such() {
+        check("This service allows sftp connections only.\r\n", "", Some("internal-sftp"));
+    }
+}
