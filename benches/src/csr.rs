@@ -54,9 +54,9 @@ pub fn view(nodes: u32, node: Option<&Node>) -> View {
         hosts_named_as_machines: false,
         addresses: ClusterAddresses {
             services: Some(vec!["172.30.0.0/16".parse().expect("a network")]),
+            api_names: ["api-int.plant.example.net".to_owned()].into(),
             ..ClusterAddresses::default()
         },
-        api_names: vec!["api-int.plant.example.net".to_owned()],
     });
     let address = |number: u32| Ipv4Addr::from(0x0b00_0000 + number);
     for number in 0..nodes {

@@ -8,7 +8,7 @@ use std::time::Duration;
 use tokio::sync::watch;
 use tokio::time::Instant;
 use wmco_core::fleet::{LoginResult, LoginTry, Logins};
-use wmco_core::instances::Entries;
+use wmco_core::instances::{Entries, EntryError, Instance, Problem};
 
 /// The reports so far; cheap to clone.
 #[derive(Clone, Debug)]
@@ -64,8 +64,15 @@ impl HostReports {
     /// Reports of hosts that are listed, unless the entry leads to another address by now.
     pub fn of_listed(&self, entries: &Entries) -> BTreeMap<String, HostReport> {
         let reports = self.reports.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_at =
+            |entry: &Instance, report: &HostReport| report.at.is_none_or(|at| at == entry.ipv4);
         let counts = |address: &str, report: &HostReport| match entries.get(address) {
-            Some(Ok(entry)) => report.at.is_none_or(|at| at == entry.ipv4),
+            Some(Ok(entry)) => is_at(entry, report),
+            // It leads to the host of the other entry.
+            Some(Err(EntryError { problem: Problem::Duplicate { first }, .. })) => {
+                let first = entries.get(first).and_then(|entry| entry.as_ref().ok());
+                first.is_some_and(|first| is_at(first, report))
+            }
             // It may be the DNS that does not answer.
             Some(Err(_)) => true,
             None => false,
@@ -141,5 +148,29 @@ impl HostReports {
 impl Default for HostReports {
     fn default() -> Self {
         Self::new()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use wmco_core::instances::{Resolutions, parse};
+
+    use super::*;
+
+    /// Whoever has the DNS leads the key of one entry to the host of another.
+    #[test]
+    fn a_report_does_not_count_for_a_name_that_leads_elsewhere_now() {
+        let reports = HostReports::new();
+        let at = Some(Ipv4Addr::new(10, 0, 0, 2));
+        reports.set("b.test", HostReport { at, ..HostReport::default() });
+        let counts = |ipv4: [u8; 4]| {
+            let mut answers = Resolutions::default();
+            answers.insert("b.test", Ok(ipv4.into()));
+            let data = [("10.0.0.1", "username=a"), ("b.test", "username=a")];
+            reports.of_listed(&parse(data, &answers)).contains_key("b.test")
+        };
+        assert!(counts([10, 0, 0, 2]));
+        assert!(!counts([10, 0, 0, 3]));
+        assert!(!counts([10, 0, 0, 1]), "another entry has that host");
     }
 }

@@ -39,7 +39,7 @@ use std::path::{Path, PathBuf};
 pub use configuration::{CONFIGURATION, OPERATORS, of_cluster};
 use k8s_openapi::api::certificates::v1::CertificateSigningRequest;
 use k8s_openapi::api::core::v1::{ConfigMap, Node, Secret};
-pub use selection::{Selection, once};
+pub use selection::{Selection, machines_of, once};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use wmco_core::facts::Facts;

@@ -335,24 +335,21 @@ pub fn cluster_facts(
         let platform = status.platform_status.as_ref().map(|status| status.type_.as_str());
         platform.unwrap_or_default()
     });
-    let (api_names, addresses) = api_names(infrastructure, network);
     ClusterFacts {
         node_names: platform.map_or(NodeNames::Unknown, NodeNames::of_platform),
         hosts_named_as_machines: platform
             .and_then(|platform| platform.parse().ok())
             .is_some_and(Platform::names_computers),
-        addresses,
-        api_names,
+        addresses: cluster_addresses(infrastructure, network),
     }
 }
 
-/// Names of the API server, and the addresses of the cluster itself.
-fn api_names(
+/// Addresses and names of the cluster itself.
+fn cluster_addresses(
     infrastructure: Option<&InfrastructureStatus>,
     network: Option<&NetworkSpec>,
-) -> (Vec<String>, ClusterAddresses) {
+) -> ClusterAddresses {
     let mut addresses = ClusterAddresses::default();
-    let mut names = Vec::new();
     if let Some(status) = infrastructure {
         for url in [&status.api_server_internal_uri, &status.api_server_url] {
             match host_in(url) {
@@ -361,7 +358,9 @@ fn api_names(
                 Some(Ok(address)) => {
                     addresses.api.insert(address);
                 }
-                Some(Err(name)) => names.push(name),
+                Some(Err(name)) => {
+                    addresses.api_names.insert(name);
+                }
                 None => {}
             }
         }
@@ -380,7 +379,7 @@ fn api_names(
             None => addresses.services = None,
         }
     }
-    (names, addresses)
+    addresses
 }
 
 /// The networks, if all of them can be read.

@@ -1,4 +1,4 @@
-//! Addresses that belong to the cluster as a whole, and so to none of its hosts.
+//! Addresses and names that belong to the cluster as a whole, and so to none of its hosts.
 //!
 //! ```
 //! use wmco_core::cluster_addresses::ClusterAddresses;
@@ -26,13 +26,18 @@ const API_MEMBERS: [&str; 4] =
 /// The same for the ingress.
 const INGRESS_MEMBERS: [&str; 3] = ["ingressIP", "ingressIPs", "ingressLoadBalancerIPs"];
 
-/// The addresses of the cluster itself.
+/// The label below a cluster's domain under which the ingress has all of its names.
+const APPS: &str = "apps";
+
+/// The addresses of the cluster itself, and the names of its API server.
 ///
 /// Source: `docs/contract/certificate-requests.md`, CSR48.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct ClusterAddresses {
     /// Addresses of the API server.
     pub api: BTreeSet<IpAddr>,
+    /// Host names of the API server in lower case, besides those that it has in every cluster.
+    pub api_names: BTreeSet<String>,
     /// Addresses of the ingress.
     pub ingress: BTreeSet<IpAddr>,
     /// Networks of pods.
@@ -61,6 +66,39 @@ impl ClusterAddresses {
             Some("an address of the service network")
         } else if is_in(&self.pods) {
             Some("an address of the pod network")
+        } else {
+            None
+        }
+    }
+}
+
+impl ClusterAddresses {
+    /// What of the cluster `name` (lower case) belongs to: a name of the API server, whole or as its first label, which
+    /// search domains complete; or a name of the ingress, in the same domain. `None` if a host may have it.
+    ///
+    /// ```
+    /// use wmco_core::cluster_addresses::ClusterAddresses;
+    ///
+    /// let api_names = ["api-int.c1.example.test".to_owned()].into();
+    /// let cluster = ClusterAddresses { api_names, ..ClusterAddresses::default() };
+    /// assert_eq!(cluster.owner_of_name("api-int"), Some("a name of the API server"));
+    /// assert_eq!(cluster.owner_of_name("x.apps.c1.example.test"), Some("a name of the ingress"));
+    /// assert_eq!(cluster.owner_of_name("win-1.c1.example.test"), None);
+    /// ```
+    pub fn owner_of_name(&self, name: &str) -> Option<&'static str> {
+        let api = self.api_names.iter().map(|api| (api, api.split_once('.')));
+        let is_api = |(api, parts): (&String, Option<(&str, &str)>)| {
+            name == api || parts.is_some_and(|(label, _)| label == name)
+        };
+        let is_apps = |(_, parts): (&String, Option<(&str, &str)>)| {
+            let before = parts.and_then(|(_, domain)| name.strip_suffix(domain));
+            let apps = before.and_then(|before| before.strip_suffix('.')?.strip_suffix(APPS));
+            apps.is_some_and(|before| before.is_empty() || before.ends_with('.'))
+        };
+        if api.clone().any(is_api) {
+            Some("a name of the API server")
+        } else if api.clone().any(is_apps) {
+            Some("a name of the ingress")
         } else {
             None
         }
@@ -133,6 +171,19 @@ mod tests {
             let mut cluster = ClusterAddresses::default();
             cluster.add_platform(&status);
             assert_eq!(cluster, ClusterAddresses::default());
+        }
+    }
+
+    #[test]
+    fn names_of_api_server_and_ingress_are_told_from_names_of_hosts() {
+        let api_names = ["api.c1.example.test", "api-int.c1.example.test"].map(str::to_owned);
+        let cluster = ClusterAddresses { api_names: api_names.into(), ..Default::default() };
+        for name in ["api", "api-int", "api.c1.example.test", "apps.c1.example.test"] {
+            assert!(cluster.owner_of_name(name).is_some(), "{name}");
+        }
+        assert!(cluster.owner_of_name("console.x.apps.c1.example.test").is_some());
+        for name in ["api-1", "c1.example.test", "myapps.c1.example.test", "apps", "apps.test"] {
+            assert_eq!(cluster.owner_of_name(name), None, "{name}");
         }
     }
 

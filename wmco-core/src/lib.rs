@@ -42,6 +42,7 @@ pub mod digest;
 pub mod event_limiter;
 pub mod facts;
 pub mod fleet;
+pub mod foreign_names;
 pub mod host_key;
 pub mod host_record;
 #[cfg(feature = "render")]

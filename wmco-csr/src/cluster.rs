@@ -19,8 +19,6 @@ pub struct ClusterFacts {
     /// Addresses of the cluster itself. While its service networks are unknown, no certificate for an address is
     /// approved.
     pub addresses: ClusterAddresses,
-    /// Host names of the API server, besides those that it has in every cluster.
-    pub api_names: Vec<String>,
 }
 
 /// The part of a host's full name that is the name of its Node.
@@ -74,8 +72,7 @@ impl NodeNames {
 impl ClusterFacts {
     /// Why no host may have the name `name` (lower case); `None` if the name is not reserved.
     pub(crate) fn reserves_name(&self, name: &str) -> Option<&'static str> {
-        let is_api = || self.api_names.iter().any(|known| known == name);
-        reserved_name(name).or_else(|| is_api().then_some("a name of the API server"))
+        reserved_name(name).or_else(|| self.addresses.owner_of_name(name))
     }
 
     /// Why no certificate may contain `address`; `None` if the address is not reserved.
@@ -89,7 +86,9 @@ mod tests {
     use super::*;
 
     fn name(text: &str) -> Option<&'static str> {
-        let facts = ClusterFacts { api_names: vec!["api-int.c.test".into()], ..Default::default() };
+        let api_names = ["api-int.c.test".to_owned()].into();
+        let addresses = ClusterAddresses { api_names, ..ClusterAddresses::default() };
+        let facts = ClusterFacts { addresses, ..ClusterFacts::default() };
         facts.reserves_name(text)
     }
 
@@ -112,6 +111,8 @@ mod tests {
             "cluster.local",
             "x.cluster.local",
             "api-int.c.test",
+            "api-int",
+            "console.apps.c.test",
             "",
             ".a",
         ] {

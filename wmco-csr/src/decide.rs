@@ -53,22 +53,33 @@ pub fn decide<'r>(
         kind: None,
         worst: None,
         blocked_by: None,
+        remedy: None,
+        is_open: false,
         questions: Questions::default(),
     };
     let mut der = Vec::new();
     let end = exam.run(&mut der);
+    let waits = match end {
+        Err(End::Wait(_, deadline)) => Some(deadline),
+        Ok(_) | Err(End::Ignore(_) | End::Refuse(_)) => None,
+    };
     let (verdict, rule) = match end {
         Ok((kind, node)) => (Verdict::Approve(Approval::new(request, kind, node)), None),
         Err(End::Ignore(rule)) => (Verdict::Ignore, Some(rule)),
         Err(End::Refuse(rule)) => {
-            // May become valid later: the name is still disputed, or the Machine API is slow.
-            let in_doubt = matches!(rule, Rule::Instance | Rule::MachineNode);
+            // May become valid later: the name is still disputed, or the Machine API or the DNS is slow.
+            let in_doubt = matches!(rule, Rule::Instance | Rule::MachineNode)
+                || (rule == Rule::Belongs && exam.is_open);
             let denies = policy.deny && !in_doubt;
             let denial = denies.then(|| Denial::new(request, rule));
             (Verdict::Refuse(denial), Some(rule))
         }
         Err(End::Wait(rule, deadline)) => (Verdict::Wait { deadline }, Some(rule)),
     };
+    // A wait is told when it has lasted for long, and ends at its deadline.
+    let patient = after(request.created, policy.limits.wait_patience).filter(|until| now < *until);
+    let again = waits.map(|deadline| patient.map_or(deadline, |until| until.min(deadline)));
+    let remedy = exam.remedy.filter(|(of, _)| Some(*of) == rule).map(|(_, remedy)| remedy);
     let blocked_by = exam.blocked_by.map(str::to_owned);
     let questions = exam.questions;
     Decision {
@@ -77,6 +88,9 @@ pub fn decide<'r>(
         verdict,
         rule,
         blocked_by,
+        remedy,
+        again,
+        is_overdue: waits.is_some() && patient.is_none(),
         questions,
         trace: exam.trace,
         der,
@@ -103,6 +117,10 @@ struct Exam<'e, 'r> {
     worst: Option<End>,
     /// The Node of another host that blocks the request.
     blocked_by: Option<&'e str>,
+    /// The next step for a person about a rule, where the rule alone does not tell.
+    remedy: Option<(Rule, &'static str)>,
+    /// Whether an answer of the DNS could still prove the name that is refused.
+    is_open: bool,
     /// What the DNS has to answer for this decision.
     questions: Questions,
 }

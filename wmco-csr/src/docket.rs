@@ -7,7 +7,7 @@
 //! # Guarantees
 //! - Pure: no clock, no I/O. Its size depends on the requests that exist in the cluster, not on how many
 //!   there have been.
-//! - An answer is news once: it is news again only if the verdict or the deciding rule changes.
+//! - An answer is news once: it is news again only if the verdict or the deciding rule changes, or a wait lasts.
 //!
 //! # Not here
 //! Waiting for deadlines and writing verdicts. The caller does that.
@@ -73,6 +73,7 @@ struct Open {
 struct Answered {
     verdict: &'static str,
     rule: Option<Rule>,
+    is_overdue: bool,
 }
 
 /// A decision about an open request.
@@ -213,7 +214,8 @@ impl Docket {
         let questions = if is_asked { decision.questions.clone() } else { Questions::default() };
         let has_questions = open.questions != questions;
         open.questions = questions;
-        let answered = Answered { verdict: decision.verdict().name(), rule: decision.rule() };
+        let (verdict, rule) = (decision.verdict().name(), decision.rule());
+        let answered = Answered { verdict, rule, is_overdue: decision.is_overdue };
         let is_news = open.answered.replace(answered) != Some(answered);
         Some(Answer { decision, is_news, has_questions })
     }

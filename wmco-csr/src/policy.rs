@@ -54,12 +54,14 @@ pub struct Limits {
     pub node_wait: SignedDuration,
     /// How long after its creation a request may wait for host names that are not known yet.
     pub name_wait: SignedDuration,
+    /// How long after its creation a request may wait before people are told.
+    pub wait_patience: SignedDuration,
     /// How long after a Node's creation requests may wait for its missing addresses.
     pub address_wait: SignedDuration,
 }
 
 impl Default for Limits {
-    /// Source: `docs/contract/certificate-requests.md`, CSR12, CSR23, CSR32, CSR35 and CSR39. The signer's own
+    /// Source: `docs/contract/certificate-requests.md`, CSR12, CSR9, CSR23, CSR32, CSR35 and CSR39. The signer's own
     /// default for kubelets is a year. WICD asks for an hour; the rest leaves room for another choice of an
     /// administrator.
     fn default() -> Self {
@@ -70,6 +72,7 @@ impl Default for Limits {
             wicd_lifetime: SignedDuration::from_mins(65),
             node_wait: SignedDuration::from_mins(5),
             name_wait: SignedDuration::from_mins(10),
+            wait_patience: SignedDuration::from_mins(2),
             address_wait: SignedDuration::from_mins(10),
         }
     }

@@ -9,8 +9,9 @@ use anyhow::bail;
 use clap::{Args, Subcommand};
 use k8s_openapi::api::core::v1::ConfigMap;
 use serde::Serialize;
-use wmco_core::facts::{Facts, NodeFacts};
+use wmco_core::facts::{Facts, MachineFacts, NodeFacts};
 use wmco_core::fleet::nodes_of;
+use wmco_core::foreign_names::foreign_names;
 use wmco_core::instances::{Entries, EntryError, Instance, Problem, parse, warnings};
 use wmco_core::limits;
 use wmco_core::names::objects::{DEFAULT_NAMESPACE, INSTANCES_CONFIG_MAP};
@@ -24,7 +25,7 @@ use super::check_registries::Registries;
 use super::check_services::Services;
 use super::cluster_facts::cluster_facts;
 use super::{Answer, Output, tell};
-use crate::input::{Located, Location, Objects, Reader};
+use crate::input::{Located, Location, Objects, Reader, machines_of};
 
 /// What to check.
 #[derive(Debug, Subcommand)]
@@ -37,8 +38,8 @@ pub enum Check {
     Host(Host),
     /// Check the ConfigMap windows-instances, which lists hosts that no MachineSet made.
     ///
-    /// Entries are matched with the Nodes in the input, and with the addresses of the cluster itself in
-    /// Infrastructure and Network. DNS is not queried: give the addresses of
+    /// Entries are matched with the Nodes and Machines in the input, and with the addresses and names of the cluster
+    /// itself in Infrastructure and Network. DNS is not queried: give the addresses of
     /// names with --facts.
     Instances(Instances),
     /// Check MachineSets: which Machines would not become Windows nodes, and why.
@@ -137,6 +138,11 @@ impl Instances {
         let instances = entries().filter_map(|(_, entry)| entry.as_ref().ok());
         for warning in instances.flat_map(warnings) {
             tell("warning", &printable(&warning.to_string()));
+        }
+        let machines: Vec<_> = machines_of(&objects).map(MachineFacts::of).collect();
+        let foreign = |(_, entries): &(_, Entries)| foreign_names(entries, &nodes, &machines);
+        for foreign in checked.iter().flat_map(foreign) {
+            tell("warning", &printable(&foreign.to_string()));
         }
         let unresolved = |error: &EntryError| matches!(error.problem, Problem::Unresolved(_));
         if self.facts.is_none() && entries().any(|(_, entry)| entry.as_ref().is_err_and(unresolved))

@@ -172,13 +172,13 @@ async fn reconcile(
             return Ok(Action::await_change());
         };
         context.tell(&request, &answer);
-        let now = Timestamp::now();
+        let (now, again) = (Timestamp::now(), answer.decision.again());
         let condition = match answer.decision.into_verdict() {
             Verdict::Approve(approval) => approval.condition(now),
             Verdict::Refuse(Some(denial)) => denial.condition(now),
             Verdict::Ignore | Verdict::Refuse(None) => return Ok(Action::await_change()),
             Verdict::Wait { deadline } => {
-                let pause = deadline.duration_since(now);
+                let pause = again.unwrap_or(deadline).duration_since(now);
                 return Ok(Action::requeue(Duration::try_from(pause).unwrap_or(RETRY).max(RETRY)));
             }
         };

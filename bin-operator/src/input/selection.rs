@@ -79,7 +79,7 @@ impl<'a> Selection<'a> {
 
     /// The Machines.
     pub fn machines(&self) -> impl Iterator<Item = &'a Value> {
-        of_machine_api(self.objects, MACHINE.2).map(|machine| &machine.object)
+        machines_of(self.objects)
     }
 
     /// The MachineSets.
@@ -158,6 +158,11 @@ pub fn once<'b>(
         }
     }
     Ok(())
+}
+
+/// The Machines among `objects` that the operator looks at.
+pub fn machines_of(objects: &Objects) -> impl Iterator<Item = &Value> {
+    of_machine_api(objects, MACHINE.2).map(|machine| &machine.object)
 }
 
 /// Objects of a kind in which the operator looks for hosts.

@@ -212,3 +212,49 @@ fn facts_tell_what_names_resolve_to() {
     assert_eq!((run.status, run.err.as_str()), (0, ""));
     assert_eq!(run.json()[0]["ipv4"], Ipv4Addr::new(10, 0, 0, 7).to_string());
 }
+
+/// A name in `names=` that a Node, a Machine or the API server has, and which item of the list it is.
+#[test]
+fn further_names_of_others_are_told() {
+    let api = json!({
+        "apiVersion": "config.openshift.io/v1",
+        "kind": "Infrastructure",
+        "metadata": {"name": "cluster"},
+        "status": {"apiServerURL": "https://api.c1.example.com:6443"},
+    });
+    let node = json!({
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": {"name": "cp-1"},
+        "status": {"addresses": [{"type": "InternalIP", "address": "10.0.0.9"}]},
+    });
+    let machine = json!({
+        "apiVersion": "machine.openshift.io/v1beta1",
+        "kind": "Machine",
+        "metadata": {"name": "m-1", "namespace": "openshift-machine-api"},
+        "status": {"addresses": [{"type": "InternalIP", "address": "10.0.0.8"}]},
+    });
+    let told = |names: &str| {
+        let data = [("10.0.0.1".to_owned(), format!("username=a\nnames={names}"))].into();
+        let documents = [&api, &node, &machine, &config_map(&data)];
+        let documents: Vec<_> = documents.iter().map(ToString::to_string).collect();
+        let run = check(&documents.join("\n"), "text");
+        (run.status, run.out + &run.err)
+    };
+    for (names, status, expected) in [
+        ("x.example", 0, "all fine"),
+        ("cp-1", 0, "its `names=` holds cp-1, which is node cp-1's"),
+        ("x.example, 10.0.0.9", 0, "its `names=` holds 10.0.0.9, which is node cp-1's"),
+        ("10.0.0.8", 0, "its `names=` holds 10.0.0.8, which is Machine m-1's"),
+        ("api.c1.example.com", 1, "a name of the API server"),
+        ("console.apps.c1.example.com", 1, "a name of the ingress"),
+        ("x.example, [2001:db8::7]", 1, "name 2 of the list: it has brackets"),
+        ("x.example:443", 1, "without a port"),
+        ("https://x.example", 1, "it is a URL"),
+    ] {
+        let (found, text) = told(names);
+        assert_eq!(found, status, "{names}: {text}");
+        assert!(text.contains(expected), "{names}: {text}");
+        assert!(!text.contains("IPv6 is not supported"), "{names}: {text}");
+    }
+}

@@ -334,7 +334,9 @@ fn a_node_has_the_name_that_the_platform_gives() {
     assert_eq!((verdict, told.as_str()), (json!("approve"), ""));
     let (verdict, reason, _) = judged(&input, &configuration("VSphere", &["172.30.0.0/16"]), facts);
     assert_eq!(verdict, "ignore");
-    assert_eq!(reason, "instance: no instance has the name win-bravo");
+    let expected = "instance: no instance has the name win-bravo, only a longer one of \
+                    win-bravo.plant.example.net starts with it";
+    assert_eq!(reason, expected);
 }
 
 /// Each of them was approved because the Node's status had the address.

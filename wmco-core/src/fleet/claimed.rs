@@ -7,6 +7,7 @@ use super::by_address::ByAddress;
 use super::host::Host;
 use super::hosts::Hosts;
 use crate::facts::NodeFacts;
+use crate::instances::AlsoNamed;
 use crate::names;
 
 /// All entries, by the facts that a Node may refer to. Their numbers follow the order of their addresses.
@@ -16,6 +17,8 @@ pub(super) struct ClaimedEntries<'a, 'b> {
     former: HashMap<&'a str, usize>,
     /// By any address: as listed, of the host, and the host's former one.
     at: ByAddress<'a, usize>,
+    /// By the further names and addresses of the entry.
+    also: HashMap<&'a AlsoNamed, usize>,
     /// By the recorded Node.
     of_node: HashMap<&'a str, usize>,
     /// The first invalid entry by a name about which nothing is known.
@@ -29,6 +32,7 @@ impl<'a, 'b> ClaimedEntries<'a, 'b> {
             hosts,
             former: HashMap::new(),
             at: ByAddress::with_capacity(count),
+            also: HashMap::new(),
             of_node: HashMap::with_capacity(count),
             unknown: None,
         };
@@ -37,6 +41,9 @@ impl<'a, 'b> ClaimedEntries<'a, 'b> {
             entries.at.or_insert(host.address, host.number);
             if let Some(ipv4) = host.ipv4.or_else(|| record?.ipv4) {
                 entries.at.or_insert_ipv4(ipv4, host.number);
+            }
+            for also in host.also.into_iter().flatten() {
+                entries.also.entry(also).or_insert(host.number);
             }
             for node in host.nodes_on_record() {
                 entries.of_node.entry(node).or_insert(host.number);
@@ -52,10 +59,19 @@ impl<'a, 'b> ClaimedEntries<'a, 'b> {
         entries
     }
 
-    /// The entry with this listed address, now or before.
+    /// The entry with this listed address, now or before, or with this further name or address.
     pub(super) fn named(&self, address: &str) -> Option<&'b Host<'a>> {
         let listed = self.hosts.named(address).filter(|host| host.is_listed());
-        listed.or_else(|| self.hosts.numbered(*self.former.get(address)?))
+        let formerly = || self.hosts.numbered(*self.former.get(address)?);
+        listed.or_else(formerly).or_else(|| self.also_named(address))
+    }
+
+    /// The entry whose host has this name or address as well, by `names=`.
+    pub(super) fn also_named(&self, text: &str) -> Option<&'b Host<'a>> {
+        if self.also.is_empty() {
+            return None;
+        }
+        self.hosts.numbered(*self.also.get(&AlsoNamed::of(text))?)
     }
 
     /// The entry whose address the Node has, that the Node was made from, or that has a record of the Node.
@@ -63,7 +79,10 @@ impl<'a, 'b> ClaimedEntries<'a, 'b> {
         let made_from = node.annotation(names::INSTANCE_ANNOTATION);
         let made_from = made_from.and_then(|origin| self.named(origin)).map(|host| host.number);
         let recorded = self.of_node.get(node.name.as_str()).copied();
-        let shown = node.addresses.iter().filter_map(|address| self.at.get(address));
+        let shown = node.addresses.iter().filter_map(|address| {
+            let also = || self.also_named(address).map(|host| host.number);
+            self.at.get(address).or_else(also)
+        });
         let first = made_from.into_iter().chain(recorded).chain(shown).min();
         Some(self.hosts.numbered(first?)?.address)
     }

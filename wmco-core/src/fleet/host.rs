@@ -6,7 +6,7 @@ use std::net::Ipv4Addr;
 use super::unlisted::{Former, Unlisted};
 use crate::facts::NodeFacts;
 use crate::host_record::{HostRecord, Kept};
-use crate::instances::{EntryError, Instance};
+use crate::instances::{AlsoNamed, EntryError, Instance};
 
 /// A host that a Node may belong to: listed, or recorded and no longer listed.
 pub(super) struct Host<'a> {
@@ -16,6 +16,8 @@ pub(super) struct Host<'a> {
     pub(super) address: &'a str,
     /// Its entry, if it is listed. An invalid entry protects its Node.
     pub(super) entry: Option<&'a Result<Instance, EntryError>>,
+    /// The further names and addresses of its entry.
+    pub(super) also: Option<&'a BTreeSet<AlsoNamed>>,
     /// The IPv4 address that its address resolves to, or resolved to when it was listed.
     pub(super) ipv4: Option<Ipv4Addr>,
     /// The number of the first host with that IPv4 address.
@@ -39,12 +41,14 @@ impl<'a> Host<'a> {
     pub(super) fn listed(
         address: &'a str,
         entry: &'a Result<Instance, EntryError>,
+        also: &'a BTreeSet<AlsoNamed>,
         kept: Kept<'a>,
         names: Option<&'a BTreeSet<String>>,
         is_untried: bool,
     ) -> Self {
         let ipv4 = entry.as_ref().ok().map(|instance| instance.ipv4);
-        Self { entry: Some(entry), is_untried, ..Self::new(address, ipv4, kept, names) }
+        let also = Some(also).filter(|also| !also.is_empty());
+        Self { entry: Some(entry), also, is_untried, ..Self::new(address, ipv4, kept, names) }
     }
 
     /// Makes a host that is recorded but not listed; `None` if it continues under another address.
@@ -63,6 +67,7 @@ impl<'a> Host<'a> {
             number: 0,
             address,
             entry: None,
+            also: None,
             ipv4,
             first_at_ipv4: None,
             kept,
@@ -94,6 +99,19 @@ impl<'a> Host<'a> {
     /// Its valid entry.
     pub(super) fn instance(&self) -> Option<&'a Instance> {
         self.entry?.as_ref().ok()
+    }
+
+    /// The further names of its entry.
+    pub(super) fn also_names(&self) -> impl Iterator<Item = &'a str> {
+        self.also.into_iter().flatten().filter_map(|also| match also {
+            AlsoNamed::Name(name) => Some(name.as_str()),
+            AlsoNamed::Address(_) => None,
+        })
+    }
+
+    /// Whether a person gave it this name or address, by the key of its entry or by `names=`.
+    pub(super) fn is_called_by_list(&self, node: &NodeFacts) -> bool {
+        calls(self.address, node) || self.also_names().any(|name| calls(name, node))
     }
 
     /// Whether its entry is invalid.

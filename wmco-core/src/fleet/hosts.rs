@@ -48,20 +48,25 @@ impl<'a> Hosts<'a> {
         let mut names =
             Beside::new(observed.host_names.iter().map(|(a, names)| (a.as_str(), names)));
         let mut untried = Beside::new(observed.untried.iter().map(|a| (a.as_str(), ())));
-        let entries = || entries.into_iter().flat_map(Entries::iter);
-        let mut hosts = Self::with_capacity(entries().size_hint().0);
+        let listed = || {
+            let with_names = |entries: &'a Entries| {
+                entries.iter().map(|(key, entry)| (key, (entry, entries.names_of(key))))
+            };
+            entries.into_iter().flat_map(with_names)
+        };
+        let mut hosts = Self::with_capacity(listed().size_hint().0);
         let mut shared_keys = SharedKeys::default();
-        for (address, entry, kept) in side_by_side(entries(), observed.hosts.of_others()) {
+        for (address, entry, kept) in side_by_side(listed(), observed.hosts.of_others()) {
             let kept = kept.unwrap_or_default();
             if kept.is_damaged {
                 hosts.damaged.insert(address);
             }
             let names = names.at(address);
             match entry {
-                Some(entry) => {
+                Some((entry, also)) => {
                     let is_untried = untried.at(address).is_some();
                     shared_keys.add(hosts.all.len(), kept.record);
-                    hosts.push(Host::listed(address, entry, kept, names, is_untried));
+                    hosts.push(Host::listed(address, entry, also, kept, names, is_untried));
                 }
                 None => hosts.unlisted.push(Unlisted { address, kept, names, successor: None }),
             }
@@ -161,12 +166,14 @@ impl<'a> Hosts<'a> {
     fn names(&self) -> HashMap<String, usize> {
         let by_name = self.listed().iter().filter(|it| it.address.parse::<Ipv4Addr>().is_err());
         let written = by_name.map(|host| (host.address, host.number));
+        let also = self.listed().iter();
+        let also = also.flat_map(|host| host.also_names().map(|name| (name, host.number)));
         let known = self.listed().iter().flat_map(|host| {
             let names = host.names.into_iter().flatten();
             names.map(|name| (name.as_str(), host.number))
         });
         let mut called = HashMap::new();
-        for (name, number) in written.chain(known) {
+        for (name, number) in written.chain(also).chain(known) {
             for form in forms(name) {
                 called.entry(form.to_lowercase()).or_insert(number);
             }

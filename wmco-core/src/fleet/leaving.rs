@@ -5,7 +5,7 @@ use std::net::Ipv4Addr;
 
 use super::claimed::ClaimedEntries;
 use super::evidence::Evidence;
-use super::host::{Host, calls, forms};
+use super::host::{Host, forms};
 use super::hosts::Hosts;
 use super::made::Made;
 use super::matching::{Matching, Stand};
@@ -86,8 +86,9 @@ impl<'a> Leaving<'a, '_> {
                         .claimed_by(node)
                         .or_else(|| self.called_as_listed(node, record.ipv4))
                 });
-                let claimed =
-                    claimed.or_else(|| self.entries.broken_one_of(host.address, record.ipv4));
+                let claimed = claimed
+                    .or_else(|| self.also_listed(host.address, record.ipv4))
+                    .or_else(|| self.entries.broken_one_of(host.address, record.ipv4));
                 match (claimed, self.machine_at(record.ipv4)) {
                     (Some(entry), _) => Because::MayBeListed { address: entry.to_owned() },
                     (None, Some(because)) => because,
@@ -180,7 +181,13 @@ impl<'a> Leaving<'a, '_> {
     fn called_as_listed(&self, node: &NodeFacts, ipv4: Option<Ipv4Addr>) -> Option<&'a str> {
         let entry = self.hosts.called(node)?;
         let is_there = ipv4.is_some_and(|ipv4| shows(node, ipv4));
-        (!is_there || calls(entry.address, node)).then_some(entry.address)
+        (!is_there || entry.is_called_by_list(node)).then_some(entry.address)
+    }
+
+    /// The entry that a recorded host at `ipv4` is by `names=`: it has the key that the host had before, or its address.
+    fn also_listed(&self, key: &str, ipv4: Option<Ipv4Addr>) -> Option<&'a str> {
+        let at = || self.entries.also_named(&ipv4?.to_string());
+        Some(self.entries.also_named(key).or_else(at)?.address)
     }
 
     /// Why the host is left if a Machine has its address now.

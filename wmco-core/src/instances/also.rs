@@ -1,6 +1,7 @@
 //! Further names and addresses of a listed host, as a person wrote them.
 
 use std::collections::BTreeSet;
+use std::fmt;
 use std::net::IpAddr;
 use std::str::FromStr;
 
@@ -16,7 +17,7 @@ use crate::reserved::{reserved_address, reserved_name};
 /// assert!(matches!("2001:db8::7".parse(), Ok(AlsoNamed::Address(_))));
 /// assert!("kubernetes.default.svc".parse::<AlsoNamed>().is_err());
 /// ```
-#[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
+#[derive(Clone, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub enum AlsoNamed {
     /// An address of either family.
     Address(IpAddr),
@@ -24,19 +25,56 @@ pub enum AlsoNamed {
     Name(String),
 }
 
+impl AlsoNamed {
+    /// What a Node, a Machine or a request spells so: whatever is no address is a name.
+    pub fn of(text: &str) -> Self {
+        let address = text.parse::<IpAddr>().map(|address| address.to_canonical());
+        address.map_or_else(|_| Self::Name(canonical(text)), Self::Address)
+    }
+}
+
+impl fmt::Display for AlsoNamed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Address(address) => address.fmt(f),
+            Self::Name(name) => f.write_str(name),
+        }
+    }
+}
+
 /// Why a text is no [`AlsoNamed`].
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum BadAlsoNamed {
+    /// An address in brackets.
+    #[error("it has brackets, write the address without them")]
+    Brackets,
     /// Neither a name nor an address.
     #[error(transparent)]
     Host(#[from] BadHost),
+    /// A name or an address with a port, or another text with a colon.
+    #[error("it has a colon but is no IPv6 address, write a name or an address without a port")]
+    Port,
     /// A name or an address that no host may have.
-    #[error("it holds {0}, which no host may have; leave that out")]
+    #[error("it is {0}, which no host may have; leave it out")]
     Reserved(&'static str),
-    /// The same name or address twice.
-    #[error("it holds a name or an address twice, leave one out")]
+    /// The same name or address once more.
+    #[error("it stands there before, leave one out")]
     Twice,
+    /// A URL.
+    #[error("it is a URL, write only the name or the address in it")]
+    Url,
+}
+
+/// The item of a list that is no [`AlsoNamed`].
+#[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
+#[error("name {number} of the list: {problem}")]
+pub struct BadItem {
+    /// Its number from 1: a message repeats no value.
+    pub number: usize,
+    /// The problem.
+    #[source]
+    pub problem: BadAlsoNamed,
 }
 
 impl FromStr for AlsoNamed {
@@ -47,6 +85,15 @@ impl FromStr for AlsoNamed {
             let address = address.to_canonical();
             let reserved = reserved_address(address).map(BadAlsoNamed::Reserved);
             return reserved.map_or(Ok(Self::Address(address)), Err);
+        }
+        if text.contains("://") {
+            return Err(BadAlsoNamed::Url);
+        }
+        if text.starts_with('[') {
+            return Err(BadAlsoNamed::Brackets);
+        }
+        if text.contains(':') {
+            return Err(BadAlsoNamed::Port);
         }
         match text.parse()? {
             Host::Ipv4(address) => Ok(Self::Address(address.into())),
@@ -60,14 +107,24 @@ impl FromStr for AlsoNamed {
 }
 
 /// Reads a list with commas between names and addresses, and blanks around them.
-pub(super) fn parse_list(text: &str) -> Result<BTreeSet<AlsoNamed>, BadAlsoNamed> {
+pub(super) fn parse_list(text: &str) -> Result<BTreeSet<AlsoNamed>, BadItem> {
     let mut found = BTreeSet::new();
-    for part in text.split(',') {
-        if !found.insert(part.trim_matches([' ', '\t']).parse()?) {
-            return Err(BadAlsoNamed::Twice);
+    for (item, number) in items(text).zip(1..) {
+        let bad = |problem| BadItem { number, problem };
+        if !found.insert(item.parse().map_err(bad)?) {
+            return Err(bad(BadAlsoNamed::Twice));
         }
     }
     Ok(found)
+}
+
+/// The names and addresses of a list that can be read, whatever else is wrong with it.
+pub(super) fn readable(list: &str) -> impl Iterator<Item = AlsoNamed> {
+    items(list).filter_map(|item| item.parse().ok())
+}
+
+fn items(list: &str) -> impl Iterator<Item = &str> {
+    list.split(',').map(str::trim)
 }
 
 #[cfg(test)]
@@ -101,17 +158,44 @@ mod tests {
             "255.255.255.255",
         ] {
             let found = parse_list(text);
-            assert!(matches!(found, Err(BadAlsoNamed::Reserved(_))), "{text}: {found:?}");
+            let problem = found.map_err(|bad| bad.problem);
+            assert!(matches!(problem, Err(BadAlsoNamed::Reserved(_))), "{text}: {problem:?}");
         }
+    }
+
+    #[track_caller]
+    fn refused(list: &str, number: usize, problem: &BadAlsoNamed) {
+        let expected = BadItem { number, problem: problem.clone() };
+        assert_eq!(parse_list(list), Err(expected), "{list}");
     }
 
     #[test]
     fn what_is_neither_is_refused() {
-        for text in ["a,,b", "a,", "*.example.test", "a b", "203.0.113.256", "10.0.0.0/24", "[::1]"]
-        {
-            assert!(matches!(parse_list(text), Err(BadAlsoNamed::Host(_))), "{text}");
+        for text in ["a,,b", "a,", "*.example.test", "a b", "203.0.113.256", "10.0.0.0/24"] {
+            let problem = parse_list(text).unwrap_err().problem;
+            assert!(matches!(problem, BadAlsoNamed::Host(_)), "{text}: {problem}");
         }
-        assert_eq!(parse_list("a.test, A.test."), Err(BadAlsoNamed::Twice));
-        assert_eq!(parse_list("10.0.0.7,::ffff:10.0.0.7"), Err(BadAlsoNamed::Twice));
+        refused("a.test, A.test.", 2, &BadAlsoNamed::Twice);
+        refused("10.0.0.7,::ffff:10.0.0.7", 2, &BadAlsoNamed::Twice);
+    }
+
+    /// An address with a last dot is no name.
+    #[test]
+    fn addresses_with_a_last_dot_are_refused() {
+        for text in ["10.0.0.7.", "2001:db8::7."] {
+            assert!(parse_list(text).is_err(), "{text}");
+        }
+    }
+
+    /// IPv6 addresses may stand there, so no text says that they are not supported.
+    #[test]
+    fn brackets_ports_and_urls_are_told_for_what_they_are() {
+        refused("a.test,[2001:db8::7]", 2, &BadAlsoNamed::Brackets);
+        refused("[2001:db8::7]:10250", 1, &BadAlsoNamed::Brackets);
+        refused("a.test:10250", 1, &BadAlsoNamed::Port);
+        refused("10.0.0.7:22", 1, &BadAlsoNamed::Port);
+        refused("https://a.test:6443/x", 1, &BadAlsoNamed::Url);
+        let text = parse_list("a.test,[2001:db8::7]").unwrap_err().to_string();
+        assert_eq!(text, "name 2 of the list: it has brackets, write the address without them");
     }
 }

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::{BadAlsoNamed, BadHost, BadJump, Unresolved};
+use super::{BadHost, BadItem, BadJump, Unresolved};
 use crate::host_key::BadHostKey;
 use crate::limits;
 use crate::names::objects::INSTANCES_CONFIG_MAP;
@@ -80,7 +80,7 @@ impl fmt::Display for Field {
 pub enum Problem {
     /// No valid list of names and addresses.
     #[error(transparent)]
-    AlsoNamed(#[from] BadAlsoNamed),
+    AlsoNamed(#[from] BadItem),
     /// A user name with a colon. Source: `docs/contract/instances.md`, INST9.
     #[error("it holds a colon, which no Windows user name does; write the name only, no password")]
     Colon,
@@ -105,8 +105,8 @@ pub enum Problem {
     /// No valid address.
     #[error(transparent)]
     Host(#[from] BadHost),
-    /// The address belongs to the cluster itself. Source: `docs/contract/instances.md`, INST18.
-    #[error("that is {0}, which no host has; list an address of the host's own")]
+    /// A name or an address belongs to the cluster itself. Source: `docs/contract/instances.md`, INST18.
+    #[error("that is {0}, which no host has; write one of the host's own")]
     OfCluster(&'static str),
     /// No valid host key.
     #[error(transparent)]

@@ -40,7 +40,7 @@ use crate::cluster_addresses::ClusterAddresses;
 use crate::host_key::HostKey;
 use crate::names::objects::MACHINE_KEY_SUFFIX;
 
-pub use also::{AlsoNamed, BadAlsoNamed};
+pub use also::{AlsoNamed, BadAlsoNamed, BadItem};
 pub use error::{EntryError, Field, Problem};
 pub use host::{BadHost, Host};
 pub use jump::{BadJump, Jump};
@@ -69,11 +69,14 @@ where
 {
     let read = |(address, value): (K, V)| {
         let (address, value) = (address.as_ref(), value.as_ref());
-        (address.to_owned(), parse_entry(address, value, names))
+        let result = instance_of(address, value::parse(value), names);
+        (address.to_owned(), result, value::readable_names(value))
     };
     let (mut results, mut names) = (BTreeMap::new(), BTreeMap::new());
-    for (address, (result, also)) in data.into_iter().map(read) {
-        names.insert(address.clone(), also);
+    for (address, result, also) in data.into_iter().map(read) {
+        if !also.is_empty() {
+            names.insert(address.clone(), also);
+        }
         results.insert(address, result);
     }
     refuse_duplicates(&mut results);
@@ -162,22 +165,30 @@ impl fmt::Display for Called<'_> {
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct Entries {
     results: BTreeMap<String, Result<Instance, EntryError>>,
+    /// Of the entries that have some.
     names: BTreeMap<String, BTreeSet<AlsoNamed>>,
 }
 
+static NO_NAMES: BTreeSet<AlsoNamed> = BTreeSet::new();
+
 impl Entries {
-    /// Turns entries with an address of the cluster itself into errors.
+    /// Turns entries with a name or an address of the cluster itself into errors.
     #[must_use]
     pub fn without(mut self, cluster: &ClusterAddresses) -> Self {
         for (address, entry) in &mut self.results {
             let Ok(instance) = entry else { continue };
-            let named =
-                self.names.get(address).into_iter().flatten().filter_map(|also| match also {
-                    AlsoNamed::Address(address) => Some((Field::Names, *address)),
-                    AlsoNamed::Name(_) => None,
-                });
-            let mut all = [(Field::Address, instance.ipv4.into())].into_iter().chain(named);
-            let found = all.find_map(|(field, own)| Some((field, cluster.owner(own)?)));
+            let also = self.names.get(address).into_iter().flatten();
+            let own = AlsoNamed::Address(instance.ipv4.into());
+            let key = AlsoNamed::Name(canonical(address));
+            let keys = [own, key].into_iter().map(|own| (Field::Address, own));
+            let mut all = keys.chain(also.map(|also| (Field::Names, also.clone())));
+            let found = all.find_map(|(field, own)| {
+                let owner = match own {
+                    AlsoNamed::Address(own) => cluster.owner(own),
+                    AlsoNamed::Name(own) => cluster.owner_of_name(&own),
+                };
+                Some((field, owner?))
+            });
             if let Some((field, owner)) = found {
                 let problem = Problem::OfCluster(owner);
                 *entry = Err(EntryError { address: address.clone(), field, problem });
@@ -196,10 +207,10 @@ impl Entries {
         self.results.get(address)
     }
 
-    /// The further names and addresses of the entry `address`. An entry whose own address is wrong, or not looked up
-    /// yet, keeps them.
-    pub fn names_of(&self, address: &str) -> impl Iterator<Item = &AlsoNamed> {
-        self.names.get(address).into_iter().flatten()
+    /// The further names and addresses of the entry `address`, as far as they can be read: an entry with a mistake
+    /// keeps them, wherever the mistake is.
+    pub fn names_of(&self, address: &str) -> &BTreeSet<AlsoNamed> {
+        self.names.get(address).unwrap_or(&NO_NAMES)
     }
 
     /// The valid entries.
@@ -211,17 +222,6 @@ impl Entries {
     pub fn errors(&self) -> impl Iterator<Item = &EntryError> {
         self.results.values().filter_map(|entry| entry.as_ref().err())
     }
-}
-
-/// Reads an entry, and the further names of its host, which do not depend on its address.
-fn parse_entry(
-    address: &str,
-    text: &str,
-    names: &impl Resolve,
-) -> (Result<Instance, EntryError>, BTreeSet<AlsoNamed>) {
-    let value = value::parse(text);
-    let also = value.as_ref().map_or_else(|_| BTreeSet::new(), |value| value.names.clone());
-    (instance_of(address, value, names), also)
 }
 
 fn instance_of(
@@ -237,8 +237,7 @@ fn instance_of(
             names.resolve(&name).map_err(|unresolved| in_address(unresolved.into()))?
         }
     };
-    let value::Value { username, port, host_key, via, via_host_key, names: _ } =
-        value.map_err(error)?;
+    let value::Value { username, port, host_key, via, via_host_key } = value.map_err(error)?;
     let itself = |jump: &Jump| {
         let host = jump.host.to_string();
         jump.port == port && (host == ipv4.to_string() || canonical(&host) == canonical(address))
@@ -279,16 +278,19 @@ fn refuse_shared_names(
     entries: &mut BTreeMap<String, Result<Instance, EntryError>>,
     names: &BTreeMap<String, BTreeSet<AlsoNamed>>,
 ) {
+    if names.is_empty() {
+        return;
+    }
     let mut claims: BTreeMap<AlsoNamed, BTreeSet<String>> = BTreeMap::new();
-    for (address, also) in names {
+    for (address, entry) in entries.iter() {
         let key = match address.parse() {
             Ok(Host::Ipv4(key)) => Some(AlsoNamed::Address(key.into())),
             Ok(Host::Name(key)) => Some(AlsoNamed::Name(canonical(&key))),
             Err(_) => None,
         };
-        let found = entries.get(address).and_then(|entry| entry.as_ref().ok());
-        let found = found.map(|instance| AlsoNamed::Address(instance.ipv4.into()));
-        for claim in also.iter().cloned().chain(key).chain(found) {
+        let found = entry.as_ref().ok().map(|instance| AlsoNamed::Address(instance.ipv4.into()));
+        let also = names.get(address).into_iter().flatten().cloned();
+        for claim in also.chain(key).chain(found) {
             claims.entry(claim).or_default().insert(address.clone());
         }
     }
@@ -391,7 +393,7 @@ mod tests {
     fn an_entry_keeps_its_names_while_it_is_looked_up() {
         let entries = parse([("v6.test", "username=a\nnames=pub.test")], &resolutions());
         assert_eq!(entries.errors().count(), 1);
-        assert_eq!(entries.names_of("v6.test").count(), 1);
+        assert_eq!(entries.names_of("v6.test").len(), 1);
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::also::parse_list;
+use super::also::{parse_list, readable};
 use super::error::keys::{HOST_KEY, NAMES, PORT, USERNAME, VIA, VIA_HOST_KEY};
 use super::host::port;
 use super::{AlsoNamed, Field, Jump, Problem};
@@ -20,7 +20,6 @@ pub(super) struct Value {
     pub(super) host_key: Option<HostKey>,
     pub(super) via: Option<Jump>,
     pub(super) via_host_key: Option<HostKey>,
-    pub(super) names: BTreeSet<AlsoNamed>,
 }
 
 /// Reads `username=NAME`, then any of the optional lines in any order.
@@ -48,6 +47,7 @@ pub(super) fn parse(text: &str) -> Result<Value, (Field, Problem)> {
     }
 
     let (mut own_port, mut host_key, mut via, mut via_host_key) = (None, None, None, None);
+    // Read a second time, beside mistakes, by `readable_names`.
     let mut names = None;
     for (line, number) in lines.map(|line| line.trim_matches(BLANKS)).zip(2..) {
         if line.is_empty() {
@@ -70,8 +70,15 @@ pub(super) fn parse(text: &str) -> Result<Value, (Field, Problem)> {
         return Err((Field::ViaHostKey, Problem::NoVia));
     }
     let (username, port) = (username.to_owned(), own_port.unwrap_or(limits::SSH_PORT));
-    let names = names.unwrap_or_default();
-    Ok(Value { username, port, host_key, via, via_host_key, names })
+    Ok(Value { username, port, host_key, via, via_host_key })
+}
+
+/// Every name and address that can be read from the lines `names=` of a value, whatever else is wrong with them or
+/// with other lines: a mistake must not leave to another host what a person gave to this one.
+pub(super) fn readable_names(text: &str) -> BTreeSet<AlsoNamed> {
+    let lines = text.split('\n').filter_map(|line| line.split_once('='));
+    let lists = lines.filter(|(key, _)| key.trim().eq_ignore_ascii_case(NAMES));
+    lists.flat_map(|(_, list)| readable(list)).collect()
 }
 
 fn set<T>(
@@ -94,7 +101,7 @@ fn set<T>(
 mod tests {
     use proptest::prelude::*;
 
-    use super::super::{BadAlsoNamed, BadHost, BadJump};
+    use super::super::{BadHost, BadItem, BadJump};
     use super::*;
     use crate::host_key::BadHostKey;
     use crate::host_key::tests::ed25519;
@@ -211,13 +218,25 @@ mod tests {
 
     #[test]
     fn a_host_may_have_more_names() {
-        let value = parse("username=a\r\nnames= B.test , 203.0.113.7\r\n").unwrap();
-        let names: Vec<_> = value.names.into_iter().collect();
-        let address = AlsoNamed::Address([203, 0, 113, 7].into());
-        assert_eq!(names, [address, AlsoNamed::Name("b.test".to_owned())]);
+        assert!(parse("username=a\r\nnames= B.test , 203.0.113.7\r\n").is_ok());
         refused("username=a\nnames=", Field::Names, Problem::Empty);
         refused("username=a\nnames=b\nnames=c", Field::Names, Problem::Repeated);
-        refused("username=a\nnames=b,", Field::Names, BadAlsoNamed::from(BadHost::Empty).into());
+        let problem = BadItem { number: 2, problem: BadHost::Empty.into() };
+        refused("username=a\nnames=b,", Field::Names, problem.into());
+    }
+
+    #[test]
+    fn what_can_be_read_is_found_beside_mistakes() {
+        let expected = [AlsoNamed::Name("a.test".into()), AlsoNamed::Name("b.test".into())];
+        for value in [
+            "username=a\nnames=a.test,b.test\nport=x",
+            "user\r\nnames=a.test\r\nnames=b.test\r\n",
+            "username=a\n Names = a.test, [::1], b.test, a.test",
+            "names=a.test,,b.test,kubernetes",
+        ] {
+            assert_eq!(readable_names(value), expected.clone().into(), "{value:?}");
+        }
+        assert_eq!(readable_names("username=names=a.test"), BTreeSet::new());
     }
 
     proptest! {

@@ -239,6 +239,8 @@ pub mod events {
     pub const CERTIFICATE_REFUSED: &str = "CertificateRefused";
     /// A node asks for its first certificate, but a Node of its name exists. Ours.
     pub const CERTIFICATE_NODE_EXISTS: &str = "CertificateNodeExists";
+    /// A certificate request of ours waits for long. Ours.
+    pub const CERTIFICATE_WAITS: &str = "CertificateWaits";
     /// Two hosts claim one name, or a host claims another host's name. Ours.
     pub const NAME_CONFLICT: &str = "HostNameConflict";
     /// A node name in a certificate request is not an RFC 1123 subdomain. Source:

@@ -9,6 +9,9 @@ use crate::trace::Check;
 impl Decision<'_> {
     /// The next step for an administrator, in one line.
     pub fn advice(&self) -> &'static str {
+        if let Some(remedy) = self.remedy {
+            return remedy;
+        }
         match (&self.verdict, self.rule) {
             (Verdict::Approve(_), _) | (_, None) => "nothing, the operator approves it",
             (Verdict::Ignore, Some(rule)) => ignored(rule),
@@ -157,8 +160,8 @@ fn awaited(rule: Rule) -> &'static str {
         }
         Rule::Node => "wait for the Node, or see why the kubelet does not register it",
         Rule::Belongs => {
-            "wait until the operator has asked the host for its addresses, or see why it cannot \
-             reach the host"
+            "wait until the operator has asked the host and the DNS, or see why it cannot reach them, or write \
+             what is the host's own in `names=` of its entry"
         }
         _ => "wait until the Node shows its addresses",
     }

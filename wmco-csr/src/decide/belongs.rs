@@ -9,6 +9,9 @@ use std::collections::HashMap;
 use std::fmt;
 use std::net::IpAddr;
 
+use wmco_core::instances::AlsoNamed;
+
+use super::ownership::NOT_MET;
 use super::{Asked, Exam, after};
 use crate::pkcs10::{GeneralName, GeneralNames};
 use crate::rule::Rule;
@@ -42,7 +45,10 @@ impl<'e> Exam<'e, '_> {
         let full_names = FullNames::of(asked, instance, names);
         for name in names.iter() {
             let objection = match name {
-                GeneralName::Dns(name) => self.name(asked, instance, name, &full_names),
+                GeneralName::Dns(name) => match fold(name).parse::<IpAddr>() {
+                    Ok(address) => self.address(asked, instance, address.to_canonical()),
+                    Err(_) => self.name(asked, instance, name, &full_names),
+                },
                 GeneralName::Ip(address) => self.address(asked, instance, address),
                 // Another rule refuses these.
                 GeneralName::Email(_) | GeneralName::Other(_) | GeneralName::Uri(_) => None,
@@ -52,11 +58,23 @@ impl<'e> Exam<'e, '_> {
                 Some(Objection::Unknown(what)) => drop(unknown.get_or_insert((name, what))),
                 Some(Objection::Against(against)) => {
                     self.blocked_by = against.node();
-                    let detail = format_args!("{}: {against}", Shown(name));
-                    return self.fail(Rule::Belongs, detail);
+                    let ways_out = against.ways_out(instance);
+                    self.remedy = Some((Rule::Belongs, ways_out));
+                    return match against {
+                        Against::Dns(..) => {
+                            let detail = format_args!("{}: {against}; {ways_out}", Shown(name));
+                            self.fail(Rule::Belongs, detail);
+                        }
+                        Against::Claim(..) | Against::Owner(_) => {
+                            self.fail(Rule::Belongs, format_args!("{}: {against}", Shown(name)));
+                        }
+                    };
                 }
                 Some(Objection::Unproven) => {
                     let unproven = Unproven { name: Shown(name), instance };
+                    self.remedy = Some((Rule::Belongs, unproven.ways_out()));
+                    // The DNS may say so yet.
+                    self.is_open = true;
                     return self.fail(Rule::Belongs, format_args!("{unproven}"));
                 }
             }
@@ -102,6 +120,9 @@ impl<'e> Exam<'e, '_> {
         }
         match instance.host_name {
             _ if self.view.is_led_to(&name, instance, asked.node) => None,
+            _ if instance.is_promised(&AlsoNamed::Name(name.to_string())) => {
+                Some(Objection::Unknown(NOT_MET))
+            }
             _ if is_open => Some(Objection::Unknown("the DNS was not asked for it yet")),
             None => Some(Objection::Unknown("the host was not asked for its name yet")),
             Some(_) => Some(Objection::Unproven),
@@ -199,6 +220,9 @@ impl<'e> Exam<'e, '_> {
         let is_open = self.asks_for_address(instance, address);
         match &instance.addresses {
             _ if self.is_pointed_from(asked, instance, address) => None,
+            _ if instance.is_promised(&AlsoNamed::Address(address)) => {
+                Some(Objection::Unknown(NOT_MET))
+            }
             _ if is_open => Some(Objection::Unknown("the DNS was not asked for it yet")),
             None => Some(Objection::Unknown("the host was not asked for its addresses yet")),
             Some(_) => Some(Objection::Unproven),
@@ -240,6 +264,21 @@ impl FullNames {
 struct Unproven<'a> {
     name: Shown<'a>,
     instance: &'a Instance,
+}
+
+impl Unproven<'_> {
+    fn ways_out(&self) -> &'static str {
+        match self.instance.machine {
+            None => {
+                "write it in `names=` of the host's entry in windows-instances if it is its own, or find out \
+                 why the node claims it"
+            }
+            Some(_) => {
+                "lead it to the Machine's address in the DNS if it is its own, or find out why the node claims \
+                 it"
+            }
+        }
+    }
 }
 
 impl fmt::Display for Unproven<'_> {

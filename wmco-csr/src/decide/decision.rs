@@ -46,6 +46,12 @@ pub struct Decision<'r> {
     pub(crate) rule: Option<Rule>,
     /// The Node of another host that blocks the request.
     pub(crate) blocked_by: Option<String>,
+    /// The next step for a person, where the rule alone does not tell.
+    pub(crate) remedy: Option<&'static str>,
+    /// While it waits: when to look again at the latest.
+    pub(crate) again: Option<Timestamp>,
+    /// Whether it has waited for so long that people are told.
+    pub(crate) is_overdue: bool,
     /// What the DNS has to answer for this decision.
     pub(crate) questions: Questions,
     pub(crate) trace: Trace<'r>,
@@ -130,6 +136,11 @@ impl<'r> Decision<'r> {
         &self.verdict
     }
 
+    /// While it waits: when to decide again at the latest, to tell people of the wait or because it ends.
+    pub fn again(&self) -> Option<Timestamp> {
+        self.again
+    }
+
     /// Converts the decision into its verdict, to carry it out.
     pub fn into_verdict(self) -> Verdict<'r> {
         self.verdict
@@ -157,9 +168,14 @@ impl<'r> Decision<'r> {
         self.checks().find(|check| check.rule == rule).map(|check| check.detail)
     }
 
-    /// The Warning Event for a refused request, and for a Node that blocks a new instance of its name
-    /// (`docs/contract/certificate-requests.md`, CSR46).
+    /// The Warning Event for a refused request, for a Node that blocks a new instance of its name
+    /// (`docs/contract/certificate-requests.md`, CSR46), and for a wait that lasts (CSR9).
     pub fn warning(&self) -> Option<Warning> {
+        if let (Verdict::Wait { deadline }, true) = (&self.verdict, self.is_overdue) {
+            let (reason, advice) = (self.reason(), self.advice());
+            let message = format!("{reason}; it waits until {deadline}: {advice}");
+            return Some(Warning { reason: names::events::CERTIFICATE_WAITS, message, node: None });
+        }
         let reason = match (&self.verdict, self.rule) {
             (Verdict::Refuse(_), Some(Rule::NodeName)) => names::events::NODE_NAME,
             (Verdict::Refuse(_), _) => names::events::CERTIFICATE_REFUSED,

@@ -13,6 +13,10 @@ use crate::trace::Detail::{self, Fixed};
 use crate::trace::{Foreign, ForeignList, Place};
 use crate::view::{Found, Instance, MachineFacts, NodeIdentity, Source};
 
+/// Why further names of an entry do not count yet.
+pub(super) const NOT_MET: &str = "the operator has not been on the host to which the DNS leads its entry, so `names=` of \
+                                  the entry does not count yet";
+
 /// The Node and the instance of a request that is known to be ours.
 #[derive(Clone, Copy)]
 pub(super) struct Owned<'e> {
@@ -99,11 +103,23 @@ impl<'e> Exam<'e, '_> {
             Found::One(instance, source) => (instance, source),
             Found::Disputed(conflict) => {
                 self.blocked_by = conflict.against().node();
+                self.remedy = Some((Rule::Instance, conflict.advice()));
                 let detail = format_args!("{}", conflict.of(asked.node));
                 return Err(self.refuse(Rule::Instance, detail));
             }
             Found::None { unnamed } => return Err(self.no_instance(asked, unnamed)),
         };
+        if source == Source::Names && !instance.is_met() {
+            let deadline = after(self.request.created, self.policy.limits.name_wait);
+            let detail = format_args!("{}: {NOT_MET}", instance.title());
+            return Err(match deadline.filter(|deadline| self.now < *deadline) {
+                Some(deadline) => {
+                    self.trace.add(Rule::Instance, Outcome::Pending, detail);
+                    End::Wait(Rule::Instance, deadline)
+                }
+                None => self.refuse(Rule::Instance, detail),
+            });
+        }
         self.trace.pass_all(Rule::Instance, [&*instance.title(), source.how()]);
         if asked.kind == Kind::KubeletClient {
             if node.is_some() {
@@ -152,6 +168,7 @@ impl<'e> Exam<'e, '_> {
         // While the owner of the name is undecided, hosts of Machines are candidates too.
         let is_open = matches!(found, Found::Disputed(_) | Found::None { unnamed: 1.. });
         let keeps_name = |machine: &&Arc<MachineFacts>| match (&machine.host, instance) {
+            (None, Some(instance)) if view.yields(machine, asked.node, instance) => false,
             (None, _) => left || of_machine.is_some(),
             (Some(Ok(_)), _) if is_open => false,
             (Some(_), None) => true,
@@ -191,6 +208,24 @@ impl<'e> Exam<'e, '_> {
             let detail = format_args!("{unnamed} instances have no known host name yet");
             self.trace.add(Rule::Instance, Outcome::Pending, detail);
             return End::Wait(Rule::Instance, deadline);
+        }
+        if let Some(what) = self.view.cluster.reserves_name(node) {
+            self.remedy =
+                Some((Rule::Instance, "give the host another name, no host may have this one"));
+            let detail = format_args!("no instance has the name {node}, which is {what}");
+            return self.ignore(Rule::Instance, detail);
+        }
+        if let Some((_, instance)) = self.view.instances.claims(node).next() {
+            self.remedy = Some((
+                Rule::Instance,
+                "write this very name in `names=` of the entry, or see why the host asks for it: on this \
+                 platform a first label is no node's name",
+            ));
+            let detail = format_args!(
+                "no instance has the name {node}, only a longer one of {} starts with it",
+                instance.title()
+            );
+            return self.ignore(Rule::Instance, detail);
         }
         let near = self.view.instance_of_node(node).map(Near).map(|near| near.to_string());
         let near = near.unwrap_or_default();

@@ -74,11 +74,33 @@ impl<'a> Conflict<'a> {
                 other.title(),
                 source.how()
             ),
-            Against::Dns(..) => format!("{claimant} ({how}) claims the name {name}, but {against}"),
-            Against::Owner(_) => format!(
-                "{claimant} ({how}) claims the name {name}, but {against}; rename the host or correct \
-                 the DNS"
+            Against::Dns(..) | Against::Owner(_) => format!(
+                "{claimant} ({how}) claims the name {name}, but {against}; {}",
+                self.ways_out(name)
             ),
+        }
+    }
+
+    /// How a person solves the conflict about `name`.
+    fn ways_out(&self, name: &str) -> &'static str {
+        let Self { claimant: (instance, source), against } = self;
+        match (source, against) {
+            (_, Against::Claim(..) | Against::Dns(..)) => against.ways_out(instance),
+            (Source::Address, Against::Owner(_)) => "list the host by another name",
+            (Source::Names, Against::Owner(_)) => "take it out of `names=`",
+            (Source::Machine | Source::MachineName, Against::Owner(_)) => {
+                "give the Machine another name"
+            }
+            // The list outranks the status of another Node.
+            (Source::HostName | Source::ReverseDns, Against::Owner(Owner::Node(node)))
+                if *node != name && instance.machine.is_none() =>
+            {
+                "if it is the host's own, list the host by that name or write it in `names=` of its entry, \
+                 else rename the host or correct the DNS"
+            }
+            (Source::HostName | Source::ReverseDns, Against::Owner(_)) => {
+                "rename the host or correct the DNS"
+            }
         }
     }
 
@@ -86,9 +108,40 @@ impl<'a> Conflict<'a> {
     pub(crate) fn against(&self) -> Against<'a> {
         self.against
     }
+
+    /// How a person solves it, as the next step.
+    pub(crate) fn advice(&self) -> &'static str {
+        self.against.ways_out(self.claimant.0)
+    }
 }
 
 impl<'a> Against<'a> {
+    /// How a person solves it for `instance`. Nothing that is there already or that cannot help is proposed: a Machine
+    /// has no entry, and no entry gives what is reserved.
+    pub(crate) fn ways_out(&self, instance: &Instance) -> &'static str {
+        let is_listed = instance.machine.is_none();
+        match self {
+            Self::Claim(..) => {
+                "give each host a name of its own, and list a host by its DNS name to say whose it is"
+            }
+            Self::Owner(Owner::Reserved(_)) => {
+                "no host may have it, so take it from the host, its node, the list and the DNS"
+            }
+            Self::Dns(_, Some(Owner::Reserved(_))) => "correct the DNS",
+            Self::Dns(_, None) if is_listed => {
+                "list the host by that name or write it in `names=` of its entry, or correct the DNS"
+            }
+            Self::Dns(_, Some(_)) if is_listed => {
+                "if it is the host's own, list the host by that name or write it in `names=` of its entry, \
+                 or correct the DNS"
+            }
+            Self::Dns(..) => "correct the DNS",
+            Self::Owner(
+                Owner::Instance(_) | Owner::Machine(_) | Owner::Node(_) | Owner::Report(_),
+            ) => "remove it from the other that has it, or find out why this one claims it",
+        }
+    }
+
     /// The Node that contradicts the claim, if it is a Node.
     pub(crate) fn node(&self) -> Option<&'a str> {
         match self {
@@ -104,16 +157,8 @@ impl fmt::Display for Against<'_> {
             Self::Claim(other, source) => {
                 write!(f, "{} claims it {}, too", other.title(), source.how())
             }
-            Self::Dns(to, None) => write!(
-                f,
-                "the DNS leads it to {to}; list the host by that name or write it in `names=` of its \
-                 entry, or correct the DNS"
-            ),
-            Self::Dns(to, Some(owner)) => write!(
-                f,
-                "the DNS leads it to {to}, and {owner}; if it is the host's own, list the host by that \
-                 name or write it in `names=` of its entry, or correct the DNS"
-            ),
+            Self::Dns(to, None) => write!(f, "the DNS leads it to {to}"),
+            Self::Dns(to, Some(owner)) => write!(f, "the DNS leads it to {to}, and {owner}"),
             Self::Owner(owner) => owner.fmt(f),
         }
     }

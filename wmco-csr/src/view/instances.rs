@@ -40,10 +40,12 @@ pub(crate) struct Instance {
     pub(crate) address: String,
     /// The Machine whose host it is; `None` for a listed instance.
     pub(crate) machine: Option<Arc<MachineFacts>>,
-    /// The listed address, if it is an IP address.
-    literal: Option<IpAddr>,
-    /// The further names and addresses of its entry, normalized.
+    key: Key,
+    /// The further names and addresses of its entry, normalized. Nobody else has them, whether or not they count for
+    /// the host.
     also: Vec<AlsoNamed>,
+    /// Whether the host at hand is the one that the further names were written for, so that they count for it.
+    is_met: bool,
     /// The address that is listed or that the listed name resolves to, if known.
     pub(crate) ipv4: Option<Ipv4Addr>,
     /// The port of its SSH server, which distinguishes hosts behind one address.
@@ -54,6 +56,17 @@ pub(crate) struct Instance {
     pub(crate) addresses: Option<Vec<IpAddr>>,
     /// The names that reverse DNS gives for its address and that do not lead elsewhere, normalized.
     pub(crate) pointers: Vec<String>,
+}
+
+/// What the key of an entry says.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Key {
+    /// The host has this address.
+    Address(IpAddr),
+    /// The host has this name.
+    Name,
+    /// Nothing: it can be neither, or the instance is that of a Machine.
+    Nothing,
 }
 
 /// All instances, by the names and addresses that their nodes may have.
@@ -125,15 +138,25 @@ impl Instance {
             let forward = facts.leads_to(name);
             forward.is_empty() || literal.is_some_and(|address| forward.contains(&address))
         };
+        let ipv4 = ipv4.or(own_ipv4).or_else(|| facts.resolve(address).ok());
+        // Whoever controls the DNS may lead the key to another host. Reports are of hosts that showed the pinned key
+        // where the key leads; `None` for all of them says that no host can be asked.
+        let was_there = || facts.addresses.as_ref().is_none_or(|all| all.contains_key(address));
         Self {
             machine: None,
-            literal,
+            key: literal.map_or(Key::Name, Key::Address),
             also,
-            ipv4: ipv4.or(own_ipv4).or_else(|| facts.resolve(address).ok()),
+            is_met: literal.is_some() || ipv4.is_some() && was_there(),
+            ipv4,
             port,
             pointers: pointers.iter().map(|name| fold(name)).filter(agrees).collect(),
             ..Self::reported(address.to_owned(), facts)
         }
+    }
+
+    /// The same for an entry whose key is wrong: it keeps further names from others, and its host is not known.
+    pub(super) fn without_key(self) -> Self {
+        Self { key: Key::Nothing, is_met: false, ipv4: None, pointers: Vec::new(), ..self }
     }
 
     /// The host of a Machine, if the Machine has a usable host.
@@ -152,8 +175,9 @@ impl Instance {
         let reported = facts.addresses.as_ref().and_then(|all| all.get(&address));
         Self {
             machine: None,
-            literal: None,
+            key: Key::Nothing,
             also: Vec::new(),
+            is_met: true,
             ipv4: None,
             port: limits::SSH_PORT,
             host_name: host_name.filter(|name| is_name(name)),
@@ -173,8 +197,7 @@ impl Instance {
 
     /// The listed DNS name, as it is written.
     pub(crate) fn listed_name(&self) -> Option<&str> {
-        let is_name = self.machine.is_none() && self.literal.is_none();
-        is_name.then_some(self.address.as_str())
+        (self.key == Key::Name).then_some(self.address.as_str())
     }
 
     /// Whether it is the host of `machine`, or an entry that means that host: an entry with its address, or with
@@ -203,7 +226,23 @@ impl Instance {
         let is_given = |machine: &Arc<MachineFacts>| machine.names.iter().any(|own| own == name);
         self.machine.as_ref().is_some_and(is_given)
             || self.listed_name().is_some_and(|listed| fold(listed) == name)
-            || self.also_names().any(|own| own == name)
+            || self.met_names().any(|own| own == name)
+    }
+
+    /// Whether its entry has `name` (lower case) or `address` among further names that do not count for the host at
+    /// hand: nobody knows yet whether that is the host of the entry.
+    pub(crate) fn is_promised(&self, what: &AlsoNamed) -> bool {
+        !self.is_met && self.also.contains(what)
+    }
+
+    /// Whether further names of its entry count. Source: `docs/contract/certificate-requests.md`, CSR55.
+    pub(crate) fn is_met(&self) -> bool {
+        self.is_met
+    }
+
+    /// The further names of its entry that count.
+    fn met_names(&self) -> impl Iterator<Item = &str> {
+        self.also_names().filter(|_| self.is_met)
     }
 
     /// The further names of its entry.
@@ -216,11 +255,16 @@ impl Instance {
 
     /// Whether its entry has `address` as its key.
     pub(crate) fn is_listed_by(&self, address: IpAddr) -> bool {
-        self.literal == Some(address)
+        self.key == Key::Address(address)
+    }
+
+    /// Whether its entry has `address` among the further names that count.
+    pub(crate) fn is_also_at(&self, address: IpAddr) -> bool {
+        self.is_met && self.reserves(address)
     }
 
     /// Whether its entry has `address` among the further names of its host.
-    pub(crate) fn is_also_at(&self, address: IpAddr) -> bool {
+    pub(super) fn reserves(&self, address: IpAddr) -> bool {
         self.also.contains(&AlsoNamed::Address(address))
     }
 
@@ -233,7 +277,7 @@ impl Instance {
     /// `counts`.
     pub(super) fn has_first_label(&self, label: &str, counts: impl Fn(&str) -> bool) -> bool {
         let given = self.machine.iter().flat_map(|machine| machine.names.iter().cloned());
-        let also = self.also_names().map(str::to_owned);
+        let also = self.met_names().map(str::to_owned);
         let mut names = self.listed_name().map(fold).into_iter().chain(also).chain(given);
         names.any(|name| {
             let rest = name.strip_prefix(label);
@@ -329,7 +373,11 @@ impl Part {
                 AlsoNamed::Address(address) => Some(*address),
                 AlsoNamed::Name(_) => None,
             });
-            for address in instance.literal.into_iter().chain(given).chain(also) {
+            let listed = match instance.key {
+                Key::Address(address) => Some(address),
+                Key::Name | Key::Nothing => None,
+            };
+            for address in listed.into_iter().chain(given).chain(also) {
                 if !reached.contains(&address) {
                     reached.push(address);
                 }

@@ -71,12 +71,23 @@ impl View {
         instance: &Instance,
     ) -> bool {
         let named = self.cluster.hosts_named_as_machines;
-        let is_given = machine.host.is_none() || machine.is_given_name(name, named);
-        let is_listed = || {
-            let shortens = |full: &str| self.cluster.node_names.shortens(full);
-            instance.is_called(name) || instance.has_first_label(name, shortens)
+        let is_given = match machine.host {
+            None => !machine.is_only_named(name),
+            Some(_) => machine.is_given_name(name, named),
         };
-        !instance.is_on(machine) && (is_given || !is_listed())
+        !instance.is_on(machine) && (is_given || !self.is_listed_as(instance, name))
+    }
+
+    /// Whether a Machine without the Windows label leaves the name `name` to `instance`: the Machine has other names,
+    /// and this own name counts only against hosts that are not listed by it.
+    pub(crate) fn yields(&self, machine: &MachineFacts, name: &str, instance: &Instance) -> bool {
+        machine.is_only_named(name) && self.is_listed_as(instance, name)
+    }
+
+    /// Whether the list or the Machine API gives `instance` the name `name`, or a name of which that is the Node's.
+    fn is_listed_as(&self, instance: &Instance, name: &str) -> bool {
+        let shortens = |full: &str| self.cluster.node_names.shortens(full);
+        instance.is_called(name) || instance.has_first_label(name, shortens)
     }
 
     /// The Machine that reserves the name `name` (lower case) against `instance`.
@@ -89,7 +100,8 @@ impl View {
 impl MachineFacts {
     /// The names that the Machine reserves: names from its cloud and the name of its Node. With the Windows label
     /// also their first labels and the Machine's own name, which its host has on some platforms. Without that
-    /// label, the own name counts only while it has no other, because it may become a node of that name.
+    /// label, the own name counts only while it has no Node, because it may become a node of that name; with other
+    /// names it counts less, see [`View::yields`].
     fn own_names(&self) -> Vec<String> {
         let mut names = self.names.clone();
         if self.host.is_some() {
@@ -97,7 +109,7 @@ impl MachineFacts {
             names.extend(self.names.iter().filter_map(label));
         }
         names.extend(self.node.iter().map(|node| fold(&node.name)));
-        if self.host.is_some() || names.is_empty() {
+        if self.host.is_some() || self.node.is_none() {
             names.push(fold(&self.name));
         }
         names.retain(|name| !name.is_empty());
@@ -109,6 +121,11 @@ impl MachineFacts {
     pub(super) fn is_given_name(&self, name: &str, hosts_named_as_machines: bool) -> bool {
         self.names.iter().any(|own| own == name)
             || (hosts_named_as_machines && fold(&self.name) == name)
+    }
+
+    /// Whether `name` is its own name alone, and it has others.
+    fn is_only_named(&self, name: &str) -> bool {
+        !self.names.is_empty() && self.node.is_none() && !self.names.iter().any(|own| own == name)
     }
 
     /// Whether it has the ignore label, so that its host may be listed.

@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use k8s_openapi::api::core::v1::Node;
 use serde_json::Value;
 use wmco_core::facts::{self, Facts};
-use wmco_core::instances::{Entries, EntryError, Problem};
+use wmco_core::instances::{Entries, EntryError, Field, Problem};
 use wmco_core::names::OS_LABEL;
 use wmco_core::{limits, machines};
 
@@ -15,14 +15,18 @@ impl View {
     /// Replaces all instances by the entries of `windows-instances`.
     ///
     /// An entry with an invalid value, or with a name that does not resolve at the moment, still counts as its
-    /// host: its node may already be running. Only an entry whose key cannot be an address is left out. Facts about
-    /// a Machine's host are in `facts` under the Machine's [key](machines::key).
+    /// host: its node may already be running. An entry whose key cannot be an address keeps its further names from
+    /// others. Facts about a Machine's host are in `facts` under the Machine's [key](machines::key).
     pub fn set_entries(&mut self, entries: &Entries, facts: &Facts) {
         let of = |found: &wmco_core::instances::Instance| (Some(found.ipv4), found.port);
-        let instances = entries.iter().filter_map(|(address, entry)| {
+        let instances = entries.iter().map(|(address, entry)| {
+            let also = || entries.names_of(address).iter().cloned().collect();
             let (ipv4, port) = match entry {
                 Ok(instance) => of(instance),
-                Err(EntryError { problem: Problem::Host(_), .. }) => return None,
+                Err(EntryError { problem: Problem::Host(_), field: Field::Address, .. }) => {
+                    let unknown = Instance::new(address, None, limits::SSH_PORT, also(), facts);
+                    return unknown.without_key();
+                }
                 // Same host as that of the other entry.
                 Err(EntryError { problem: Problem::Duplicate { first }, .. }) => {
                     let first = entries.get(first).and_then(|entry| entry.as_ref().ok());
@@ -30,8 +34,7 @@ impl View {
                 }
                 Err(_) => (None, limits::SSH_PORT),
             };
-            let also = entries.names_of(address).cloned().collect();
-            Some(Instance::new(address, ipv4, port, also, facts))
+            Instance::new(address, ipv4, port, also(), facts)
         });
         self.set_listed(instances.collect(), facts);
     }
@@ -68,7 +71,8 @@ impl From<&facts::MachineFacts> for MachineFacts {
             sorted(all.map(|address| (address.kind.as_str(), address.address.as_str())));
         Self {
             name: machine.name.clone(),
-            names,
+            // An address is no name of a host.
+            names: names.into_iter().filter(|name| name.parse::<IpAddr>().is_err()).collect(),
             addresses,
             node: machine.node.clone(),
             host: machine.is_windows.then(|| machines::host_address(machine)),
@@ -82,17 +86,20 @@ impl From<Value> for MachineFacts {
     }
 }
 
-/// Sorts IP addresses from names, by their content as the kubelet does, with the names normalized.
+/// Sorts IP addresses from names as the kubelet does, with the names normalized: under `Hostname` an address is an
+/// address, under the types of names it stays a name.
 fn sorted<'a>(list: impl Iterator<Item = (&'a str, &'a str)>) -> (Vec<IpAddr>, Vec<String>) {
     let (mut addresses, mut names) = (Vec::new(), Vec::new());
     for (kind, address) in list {
+        if address.is_empty() {
+            continue;
+        }
+        let address = fold(address);
         match (kind, address.parse::<IpAddr>()) {
             ("InternalIP" | "ExternalIP" | "Hostname", Ok(ip)) => {
                 addresses.push(ip.to_canonical());
             }
-            ("Hostname" | "InternalDNS" | "ExternalDNS", Err(_)) if !address.is_empty() => {
-                names.push(fold(address));
-            }
+            ("Hostname", Err(_)) | ("InternalDNS" | "ExternalDNS", _) => names.push(address),
             _ => {}
         }
     }

@@ -32,6 +32,14 @@ impl View {
     /// the caller wants the host that it runs on.
     pub(crate) fn find(&self, name: &str, node: Option<&NodeIdentity>) -> Found<'_> {
         let may_be = |(claim, _): &(&Claim, &Instance)| self.may_be_node_name(claim);
+        if let Some(what) = self.cluster.reserves_name(name) {
+            let against = Against::Owner(Owner::Reserved(what));
+            let claim = self.instances.claims(name).find(may_be);
+            let in_vain = |(claim, instance): (&Claim, _)| {
+                Found::Disputed(Conflict { claimant: (instance, claim.source), against })
+            };
+            return claim.map_or(Found::None { unnamed: 0 }, in_vain);
+        }
         let (listed, short) = self.listed(name);
         let found = choose(listed.filter(may_be)).or_else(|| choose(short.filter(may_be)));
         if let Some(found) = found {
@@ -54,10 +62,9 @@ impl View {
                 disputed.get_or_insert(Found::Disputed(conflict));
                 continue;
             }
-            let is_told = claim.source == Source::HostName;
-            let reserved = || self.cluster.reserves_name(name).filter(|_| is_told);
             let owner = self.listed_elsewhere(name, instance, name);
-            match owner.or_else(|| reserved().map(Owner::Reserved)) {
+            let of_node = || self.other_node_called(name, instance).map(Owner::Node);
+            match owner.or_else(of_node) {
                 None => rivals.push((claim, instance)),
                 Some(owner) => {
                     let against = Against::Owner(owner);
@@ -121,6 +128,19 @@ impl View {
         node.addresses.iter().any(of_others)
     }
 
+    /// A Node other than `name` that has this name in its status, or a name that starts with it, and does not run on
+    /// the host of `instance`.
+    fn other_node_called(&self, name: &str, instance: &Instance) -> Option<&str> {
+        let runs_there = |node: &NodeIdentity| {
+            node.addresses.iter().any(|address| instance.is_reached_at(*address))
+                || node.names.iter().any(|name| instance.is_called(name))
+        };
+        let (named, labelled) = (&self.nodes_by_name, &self.nodes_by_label);
+        let holders = named.holders(name).chain(labelled.holders(name)).map(String::as_str);
+        let mut others = holders.filter(|other| *other != name);
+        others.find(|other| !self.node(other).is_some_and(runs_there))
+    }
+
     /// A Node other than `name` at the address of `instance`, to which the DNS leads `name`: one of the two Nodes
     /// is not on that host.
     fn node_at_its_address(&self, name: &str, instance: &Instance) -> Option<Against<'_>> {
@@ -142,7 +162,15 @@ impl View {
     /// The other instance that the list or the Machine API gives `name`, or a name that starts with it.
     fn listed_elsewhere(&self, name: &str, instance: &Instance, node: &str) -> Option<Owner<'_>> {
         let (full, short) = self.listed(name);
-        let is_own = |(_, listed): (&Claim, &Instance)| self.is_one_host(listed, instance, node);
+        let is_own = |(claim, listed): (&Claim, &Instance)| match claim.source {
+            // The DNS may lead the key of another entry here, which does not give this host its further names.
+            Source::Names => listed.address == instance.address,
+            Source::Address
+            | Source::Machine
+            | Source::MachineName
+            | Source::HostName
+            | Source::ReverseDns => self.is_one_host(listed, instance, node),
+        };
         let is_entry = |(_, other): &(&Claim, &Instance)| other.machine.is_none();
         if instance.machine.is_some()
             && let Some((_, entry)) = full.clone().find(is_entry)
@@ -212,10 +240,18 @@ impl View {
         let is_its_own = |address: IpAddr| {
             instance.has(address)
                 && self.cluster.reserves_address(address).is_none()
+                && !self.is_of_another_system(address, node)
                 && self.other_owner_of_address(address, instance, node).is_none()
         };
         let mut leads = self.leads(name);
         leads.clone().any(|address| instance.is_reached_at(address)) && leads.all(is_its_own)
+    }
+
+    /// Whether a Node other than `node` has `address` and does not run Windows, whatever entry has it, too.
+    fn is_of_another_system(&self, address: IpAddr, node: &str) -> bool {
+        let os = |other: &String| self.node(other).and_then(|facts| facts.os.as_deref());
+        let mut holders = self.nodes_by_address.holders(&address);
+        holders.any(|other| other != node && os(other) != Some(OS_WINDOWS))
     }
 
     /// A Node other than `node` at the address of `instance`.
@@ -269,7 +305,10 @@ impl View {
         if instance.is_given(address) {
             return self.listed_by(address).map(Owner::Instance);
         }
-        let is_other = |other: &&Instance| !self.is_one_host(other, instance, node);
+        let is_other = |other: &&Instance| {
+            let is_further = other.reserves(address) && other.address != instance.address;
+            is_further || !self.is_one_host(other, instance, node)
+        };
         if let Some(other) = self.instances.at(address).find(is_other) {
             return Some(Owner::Instance(other));
         }

@@ -263,6 +263,116 @@ fn a_node_that_a_name_leads_to_answers_anew_when_it_changes() {
     check(&mut docket, &world.csr, "approve ", true);
 }
 
+/// Requests of the node for these names, each with a name of its own.
+fn requests_for(names: &[Vec<String>]) -> Vec<CertificateSigningRequest> {
+    let mut world = World::new(KubeletServing);
+    let mut all = Vec::new();
+    for (number, names) in names.iter().enumerate() {
+        let names = names.iter().map(|name| match name.parse() {
+            Ok(address) => SanType::IpAddress(address),
+            Err(_) => SanType::DnsName(name.as_str().try_into().unwrap()),
+        });
+        world.params.subject_alt_names = names.collect();
+        world.ask();
+        let mut csr = world.csr.clone();
+        csr.metadata.name = Some(format!("csr-{number}"));
+        csr.metadata.uid = Some(format!("uid-{number}"));
+        all.push(csr);
+    }
+    all
+}
+
+/// The names and addresses that the DNS is asked for after decisions about `requests`.
+fn questions(requests: &[CertificateSigningRequest], names: &[Vec<String>]) -> (usize, usize) {
+    let mut world = World::new(KubeletServing);
+    let addresses = world.nodes[0].status.as_mut().unwrap().addresses.as_mut().unwrap();
+    for name in names.iter().flatten() {
+        let kind = name.parse::<std::net::IpAddr>().map_or("ExternalDNS", |_| "ExternalIP");
+        let address = serde_json::json!({"type": kind, "address": name});
+        addresses.push(serde_json::from_value(address).unwrap());
+    }
+    let mut docket = docket(&world);
+    let mut policy = Policy::new(NAMESPACE);
+    policy.asks_dns = true;
+    policy.limits.pending_per_node = 1000;
+    for request in requests {
+        docket.see(request);
+    }
+    for request in requests {
+        let answer = docket.decide(&Request::from(request), &policy, now()).unwrap();
+        assert_ne!(answer.decision.verdict().name(), "approve");
+    }
+    let questions = docket.questions();
+    (questions.names.len(), questions.addresses.len())
+}
+
+fn names_of(number: usize, count: usize) -> Vec<String> {
+    (0..count).map(|name| format!("n{name}.r{number}.example")).collect()
+}
+
+fn addresses_of(number: usize, count: usize) -> Vec<String> {
+    (0..count).map(|last| format!("198.51.{number}.{}", last + 1)).collect()
+}
+
+/// Whoever may make requests decides what the operator asks the DNS for, so it has a bound.
+#[test]
+fn few_questions_are_asked_for_a_request_and_for_all_together() {
+    let asked = |names: &[Vec<String>]| questions(&requests_for(names), names);
+    assert_eq!(asked(&[names_of(0, 16)]), (16, 0));
+    assert_eq!(asked(&[names_of(0, 17)]), (16, 0));
+    assert_eq!(asked(&[addresses_of(0, 17)]), (0, 16));
+    let many: Vec<_> = (0..16).map(|number| names_of(number, 16)).collect();
+    assert_eq!(asked(&many), (256, 0));
+    let more: Vec<_> = (0..17).map(|number| names_of(number, 16)).collect();
+    assert_eq!(asked(&more), (256, 0));
+    let more: Vec<_> = (0..17).map(|number| addresses_of(number, 16)).collect();
+    assert_eq!(asked(&more), (0, 256));
+}
+
+/// Source: `docs/contract/certificate-requests.md`, CSR9.
+#[test]
+fn a_wait_that_lasts_is_told_once() {
+    let mut world = World::new(KubeletServing);
+    world.facts.addresses = Some([].into());
+    let further = "203.0.113.7";
+    let address = serde_json::json!({"type": "ExternalIP", "address": further});
+    let addresses = world.nodes[0].status.as_mut().unwrap().addresses.as_mut().unwrap();
+    addresses.push(serde_json::from_value(address).unwrap());
+    world.params.subject_alt_names.push(SanType::IpAddress(further.parse().unwrap()));
+    world.ask();
+    let mut docket = docket(&world);
+    let mut policy = Policy::new(NAMESPACE);
+    policy.asks_dns = true;
+    docket.see(&world.csr);
+    let created = world.csr.metadata.creation_timestamp.clone().unwrap().0;
+    let mut at = |minutes: i64| {
+        let now = created + SignedDuration::from_mins(minutes);
+        let request = Request::from(&world.csr);
+        let answer = docket.decide(&request, &policy, now).unwrap();
+        let again = answer.decision.again().map(|again| (again - created).get_seconds() / 60);
+        (answer.is_news, answer.decision.warning().map(|warning| warning.message), again)
+    };
+    assert_eq!(at(0), (true, None, Some(2)));
+    let (is_news, message, again) = at(2);
+    assert_eq!((is_news, again), (true, Some(10)));
+    let message = message.unwrap();
+    for part in ["203.0.113.7: the DNS was not asked", "it waits until 2026-05-04T03:12:01Z: wait"]
+    {
+        assert!(message.contains(part), "{message}");
+    }
+    assert!(!at(3).0, "people have been told");
+    assert_eq!(at(10).2, None, "it is refused");
+}
+
+#[test]
+fn nothing_is_asked_for_a_request_that_breaks_another_rule() {
+    let names = [names_of(0, 1)];
+    let mut requests = requests_for(&names);
+    assert_eq!(questions(&requests, &names), (1, 0));
+    requests[0].spec.usages = Some(strings(&["digital signature", "client auth"]));
+    assert_eq!(questions(&requests, &names), (0, 0));
+}
+
 #[test]
 fn what_the_cluster_says_of_itself_answers_anew() {
     let world = World::new(KubeletServing);

@@ -52,9 +52,9 @@ pub(crate) fn bare_metal() -> ClusterFacts {
         hosts_named_as_machines: false,
         addresses: ClusterAddresses {
             services: Some(vec!["172.30.0.0/16".parse().unwrap(), "fd02::/112".parse().unwrap()]),
+            api_names: ["api-int.cluster.example.net".to_owned()].into(),
             ..ClusterAddresses::default()
         },
-        api_names: vec!["api-int.cluster.example.net".to_owned()],
     }
 }
 

@@ -14,6 +14,8 @@ mod fixture;
 #[cfg(test)]
 mod form;
 #[cfg(test)]
+mod further_names;
+#[cfg(test)]
 mod laws;
 #[cfg(test)]
 mod machines;

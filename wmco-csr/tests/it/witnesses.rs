@@ -5,7 +5,7 @@ use std::net::{IpAddr, Ipv4Addr};
 
 use rcgen::SanType;
 use wmco_csr::Kind::{KubeletClient, KubeletServing};
-use wmco_csr::NodeNames;
+use wmco_csr::{MachineFacts, NodeNames, Reference, Verdict};
 
 use crate::fixture::{INSTANCE, IPV4, NODE, World, node};
 
@@ -14,7 +14,7 @@ const PUBLIC_NAME: &str = "pub-7.cloud.example";
 const OTHER: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 50);
 
 /// The Node has `names` besides, and its kubelet asks for them.
-fn asking_for(names: &[&str]) -> World {
+pub(crate) fn asking_for(names: &[&str]) -> World {
     let mut world = World::new(KubeletServing);
     for name in names {
         let (kind, san) = match name.parse::<IpAddr>() {
@@ -29,16 +29,16 @@ fn asking_for(names: &[&str]) -> World {
     world
 }
 
-fn leads(world: &mut World, name: &str, to: &[&str]) {
+pub(crate) fn leads(world: &mut World, name: &str, to: &[&str]) {
     let to = to.iter().map(|address| address.parse().unwrap()).collect();
     world.facts.dns.forward.insert(name.to_owned(), to);
 }
 
-fn points(world: &mut World, address: &str, to: &str) {
+pub(crate) fn points(world: &mut World, address: &str, to: &str) {
     world.facts.dns.reverse.insert(address.parse().unwrap(), vec![to.to_owned()]);
 }
 
-fn reports(world: &mut World, address: &str) {
+pub(crate) fn reports(world: &mut World, address: &str) {
     let address: IpAddr = address.parse().unwrap();
     world.facts.addresses.as_mut().unwrap().values_mut().for_each(|list| list.push(address));
 }
@@ -105,6 +105,37 @@ fn a_name_that_leads_to_what_only_the_host_reports_is_refused() {
     let mut world = asking_for(&["files.corp.example"]);
     leads(&mut world, "files.corp.example", &["198.51.100.1"]);
     reports(&mut world, "198.51.100.1");
+    world.check("refuse", "belongs");
+}
+
+/// Whatever way another host has the address: listed, by `names=`, by its report, or by its Machine.
+#[test]
+fn a_name_that_leads_to_what_another_host_has_is_refused() {
+    let led = || {
+        let mut world = asking_for(&[PUBLIC_NAME]);
+        reports(&mut world, "192.0.2.50");
+        leads(&mut world, PUBLIC_NAME, &["192.0.2.7", "192.0.2.50"]);
+        world
+    };
+    led().check("approve", "");
+    let mut world = led();
+    world.instances.push(("b.example".to_owned(), Some(OTHER)));
+    world.check("refuse", "belongs");
+    let mut world = led();
+    world.instances.push(("b.example".to_owned(), Some(Ipv4Addr::new(192, 0, 2, 51))));
+    world.also = vec![("b.example".to_owned(), "192.0.2.50")];
+    world.check("refuse", "belongs");
+    let mut world = led();
+    world.instances.push(("b.example".to_owned(), Some(Ipv4Addr::new(192, 0, 2, 51))));
+    let reported = world.facts.addresses.as_mut().unwrap();
+    reported.insert("b.example".to_owned(), vec![OTHER.into()]);
+    world.check("refuse", "belongs");
+    let mut world = led();
+    world.machines =
+        vec![MachineFacts { addresses: vec![OTHER.into()], ..MachineFacts::default() }];
+    world.check("refuse", "belongs");
+    let mut world = led();
+    world.nodes.push(node("cp-1", "linux", OTHER));
     world.check("refuse", "belongs");
 }
 
@@ -181,6 +212,11 @@ fn an_address_whose_name_is_the_hosts_is_its_own() {
     points(&mut world, PUBLIC, "Pub-7.cloud.example.");
     world.check("refuse", "belongs");
     leads(&mut world, PUBLIC_NAME, &["192.0.2.7"]);
+    world.check("approve", "");
+    // What speaks against the name speaks against the address.
+    world.nodes.push(node(PUBLIC_NAME, "linux", OTHER));
+    world.check("refuse", "belongs");
+    world.nodes.pop();
     world.check("approve", "");
     world.nodes.push(node("cp-1", "linux", PUBLIC.parse().unwrap()));
     world.check("refuse", "belongs");
@@ -262,4 +298,86 @@ fn a_refusal_names_the_option() {
     for way in ["list the host by that name", "`names=`", "correct the DNS"] {
         assert!(text.contains(way), "{way}: {text}");
     }
+}
+
+/// The DNS may say so yet, and a denied request is over.
+#[test]
+fn what_the_dns_may_still_tell_is_not_denied() {
+    let mut world = asking_for(&[PUBLIC_NAME]);
+    world.policy.deny = true;
+    let denies = |world: &World| matches!(world.decide().verdict(), Verdict::Refuse(Some(_)));
+    world.check("refuse", "belongs");
+    assert!(!denies(&world));
+    world.nodes.push(node(PUBLIC_NAME, "linux", OTHER));
+    assert!(denies(&world));
+}
+
+#[track_caller]
+fn advice_has_no_option(world: &World) {
+    let decision = world.decide();
+    assert!(!decision.advice().contains("names="), "{decision}");
+    assert!(!decision.reason().contains("names="), "{decision}");
+}
+
+/// Each of these worlds either has it there already, or has no use for it.
+#[test]
+fn the_option_is_not_proposed_where_it_does_not_help() {
+    let reserved = "api-int.cluster.example.net";
+    let world = asking_for(&[reserved]);
+    world.check("refuse", "belongs");
+    advice_has_no_option(&world);
+    // It is there, and a Node has the name.
+    let mut world = asking_for(&["cp-1"]);
+    world.also = vec![(INSTANCE.to_owned(), "cp-1")];
+    world.nodes.push(node("cp-1", "linux", OTHER));
+    world.check("refuse", "belongs");
+    advice_has_no_option(&world);
+    // A name of its own that the cluster has.
+    let mut world = World::new(KubeletClient);
+    world.facts.hostnames.insert(INSTANCE.to_owned(), "api-int".to_owned());
+    world.params_change(|params| {
+        params.distinguished_name.push(rcgen::DnType::CommonName, "system:node:api-int");
+    });
+    world.check("refuse", "instance");
+    advice_has_no_option(&world);
+    world.facts.hostnames.clear();
+    world.check("ignore", "instance");
+    advice_has_no_option(&world);
+}
+
+/// A Machine has no entry.
+#[test]
+fn the_option_is_not_proposed_for_machines() {
+    let of_machine = || {
+        let mut world = asking_for(&[PUBLIC_NAME]);
+        let key = wmco_core::machines::key("m-1");
+        world.facts.hostnames = [(key.clone(), NODE.to_owned())].into();
+        world.facts.addresses = Some([(key, vec![IPV4.into()])].into());
+        world.instances.clear();
+        world.machines = vec![MachineFacts {
+            name: "m-1".to_owned(),
+            names: vec![NODE.to_owned()],
+            addresses: vec![IPV4.into()],
+            node: Some(Reference { name: NODE.to_owned(), uid: String::new() }),
+            host: Some(Ok(IPV4)),
+        }];
+        world
+    };
+    let mut world = of_machine();
+    world.check("refuse", "belongs");
+    advice_has_no_option(&world);
+    leads(&mut world, PUBLIC_NAME, &["198.51.100.1"]);
+    world.check("refuse", "belongs");
+    advice_has_no_option(&world);
+}
+
+/// There is a longer name, which is none of a Node on this platform.
+#[test]
+fn the_option_needs_the_very_name() {
+    let mut world = World::new(KubeletClient);
+    world.cluster.node_names = NodeNames::Full;
+    world.facts.hostnames.insert(INSTANCE.to_owned(), "other".to_owned());
+    world.also = vec![(INSTANCE.to_owned(), "win-7.cloud.example")];
+    world.check("ignore", "instance");
+    assert!(world.decide().advice().contains("write this very name"), "{}", world.decide());
 }

@@ -192,10 +192,10 @@ impl Scene {
             host_reports,
             metrics: Metrics::new(no_hosts()),
             dns: Arc::new(Mutex::new(
-                [("localhost".to_owned(), vec![std::net::Ipv4Addr::LOCALHOST.into()])].into(),
+                [("ip-127-0-0-1".to_owned(), vec![std::net::Ipv4Addr::LOCALHOST.into()])].into(),
             )),
             reverse: Arc::new(Mutex::new(
-                [(std::net::Ipv4Addr::LOCALHOST.into(), "localhost".to_owned())].into(),
+                [(std::net::Ipv4Addr::LOCALHOST.into(), "ip-127-0-0-1".to_owned())].into(),
             )),
             stop: CancellationToken::new(),
             tasks: TaskTracker::new(),

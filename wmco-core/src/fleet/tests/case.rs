@@ -6,6 +6,8 @@ use super::*;
 #[derive(Clone, Default)]
 pub(super) struct Case {
     pub(super) listed: Vec<Listed>,
+    /// `names=` of entries, by address.
+    pub(super) also: Vec<(&'static str, &'static str)>,
     pub(super) nodes: Vec<NodeFacts>,
     pub(super) claims: Vec<&'static str>,
     pub(super) granted: Vec<&'static str>,
@@ -61,7 +63,10 @@ impl Case {
         for (number, Listed { address, ipv4 }) in sorted.into_iter().enumerate() {
             names.insert(address, ipv4.ok_or(Unresolved::NoSuchName));
             let value = ipv4.map(|_| format!("username=core\nport={}", 22 + number));
-            data.push((address, value.unwrap_or_default()));
+            let mut value = value.unwrap_or_default();
+            let also = self.also.iter().filter(|(of, _)| of == address);
+            also.for_each(|(_, also)| value.extend(["\nnames=", also]));
+            data.push((address, value));
         }
         parse(data, &names)
     }

@@ -119,6 +119,7 @@ macro_rules! rows {
 }
 
 // After the macro that they use.
+mod also;
 mod blocked;
 mod guard;
 mod machines;

@@ -84,7 +84,9 @@ fn stranger(world: &World, place: usize, name: &str) -> Option<String> {
     if let Ok(address) = name.parse() {
         let owner = world.owner_of_address(address).filter(|owner| *owner != place)?;
         // A host that calls itself by the name of another may give its own addresses away.
-        let is_open = world.has_false_name(owner) || world.is_led_to(place, owner);
+        let is_open = world.has_false_name(owner)
+            || world.is_led_to(place, owner)
+            || world.stands_in(place, owner);
         return (!is_open).then(|| format!("machine {owner}'s"));
     }
     let owners = world.owners_of_name(&name.to_ascii_lowercase());

@@ -1,6 +1,8 @@
 //! A cluster whose truth is known: which machine there is, which names and addresses are its own;
 //! and what hosts, Nodes and the DNS say about that, truly or not.
 
+mod owners;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -61,6 +63,14 @@ enum Registered {
     Invented,
 }
 
+/// A name or an address of its host that an entry has in `names=`. People who list a host know it.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Further {
+    Alias,
+    Second,
+    Ipv6,
+}
+
 /// How far a Windows Machine is.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Standing {
@@ -111,6 +121,10 @@ pub(super) struct Machine {
     pub(super) sort: Sort,
     pub(super) domain: &'static str,
     pub(super) listing: Listing,
+    /// Of a listed host.
+    further: Vec<Further>,
+    /// Of a listed host: that its entry has a mistake in another line.
+    is_misspelt: bool,
     shouts: bool,
     pub(super) dns: Dns,
     reverse: Reverse,
@@ -214,7 +228,13 @@ fn any_machine(count: usize, lies: bool) -> impl Strategy<Value = Machine> {
         ],
         any::<bool>(),
     );
-    (plain, said, of_machine).prop_map(move |(plain, said, of_machine)| {
+    let further = prop_oneof![
+        2 => Just(Vec::new()),
+        3 => proptest::sample::subsequence(&[Further::Alias, Further::Second, Further::Ipv6][..], 1..=3),
+    ];
+    let of_entry = (further, proptest::bool::weighted(0.2));
+    (plain, said, of_machine, of_entry).prop_map(move |(plain, said, of_machine, of_entry)| {
+        let (further, is_misspelt) = of_entry;
         let (standing, referred, is_also_ignored) = of_machine;
         let (sort, domain, listing, shouts, has_node, was_asked, is_liar) = plain;
         let (name, addresses, status, node, dns, reverse) = said;
@@ -223,6 +243,8 @@ fn any_machine(count: usize, lies: bool) -> impl Strategy<Value = Machine> {
             sort,
             domain,
             listing,
+            further,
+            is_misspelt: is_misspelt && lies,
             shouts,
             dns: if lies { dns } else { Dns::Right },
             reverse: match reverse {
@@ -396,6 +418,20 @@ impl World {
         }
     }
 
+    fn has_further(&self, place: usize, further: Further) -> bool {
+        let machine = &self.machines[place];
+        machine.sort == Sort::Listed && machine.further.contains(&further)
+    }
+
+    /// Whether the DNS led the first login to the entry of `owner` to `place`, so that this is the host of the entry.
+    pub(super) fn stands_in(&self, place: usize, owner: usize) -> bool {
+        let is_named = self.machines[owner].listing != Listing::Address;
+        let reports = self.facts().addresses.unwrap();
+        let was_there =
+            self.reached(owner) == Some(place) && reports.contains_key(&self.entry(owner));
+        self.machines[owner].sort == Sort::Listed && is_named && was_there
+    }
+
     pub(super) fn places(&self, sort: Sort) -> impl Iterator<Item = usize> {
         let is = move |(_, machine): &(usize, &Machine)| machine.sort == sort;
         self.machines.iter().enumerate().filter(is).map(|(place, _)| place)
@@ -431,81 +467,25 @@ impl World {
         self.machines.iter().any(|other| other.false_status.contains(&Lie::Address(place)))
     }
 
-    /// The machines that a name belongs to, as far as the cluster can know of any.
-    ///
-    /// People who list a host by a name leave it to the DNS, and to the host key, which host that is.
-    pub(super) fn owners_of_name(&self, name: &str) -> BTreeSet<usize> {
-        let mut owners = BTreeSet::new();
-        for (place, machine) in self.machines.iter().enumerate() {
-            let listed = self.listed_name(place);
-            let label = |full: &str| full.split('.').next().map(str::to_owned);
-            let is_listed = listed.as_deref() == Some(name)
-                || listed.as_deref().and_then(label).as_deref() == Some(name);
-            if is_listed {
-                owners.insert(place);
-                owners.extend(self.reached(place));
-            }
-            let is_registered = machine.has_node() && self.registered(place) == name;
-            let told = match machine.sort {
-                Sort::Windows => self.facts().hostnames.get(&key(&Self::label(place))).cloned(),
-                _ => self.facts().hostnames.get(&self.entry(place)).cloned(),
-            };
-            let is_reached = machine.sort == Sort::Windows || self.reached(place) == Some(place);
-            let is_told = is_reached
-                && machine.false_name.is_none()
-                && told.is_some()
-                && [self.node_name(place), self.full_name(place)].iter().any(|own| own == name);
-            // The Machine API gives it its full name, and it has a name of its own.
-            let is_given = machine.sort == Sort::Windows
-                && [self.full_name(place), Self::label(place)].iter().any(|own| own == name);
-            let leads = machine.dns == Dns::Right && name.contains('.');
-            if is_given || is_registered || is_told || (leads && self.full_name(place) == name) {
-                owners.insert(place);
-            }
-        }
-        owners
-    }
-
-    /// The machine that an address belongs to, if the cluster can know of it.
-    pub(super) fn owner_of_address(&self, address: IpAddr) -> Option<usize> {
-        let own = |(place, _): &(usize, &Machine)| Self::own_addresses(*place).contains(&address);
-        let (place, machine) = self.machines.iter().enumerate().find(own)?;
-        let is_first = address == Self::address(place);
-        let is_listed = machine.sort == Sort::Listed;
-        let by_entry = is_listed && is_first && self.reached(place) == Some(place);
-        let reports = self.facts().addresses.unwrap();
-        let by_report = match machine.sort {
-            Sort::Windows => reports.contains_key(&key(&Self::label(place))),
-            _ => self.reached(place) == Some(place) && reports.contains_key(&self.entry(place)),
-        };
-        let of_machine = match machine.sort {
-            Sort::Machine => true,
-            Sort::Windows => Self::given_addresses(place).contains(&address),
-            Sort::Linux | Sort::Listed | Sort::Stranger => false,
-        };
-        let known = machine.has_node() || by_entry || by_report || of_machine;
-        known.then_some(place)
-    }
-
-    /// Whether the DNS, forth and back, leads the name of a machine's Node to another machine without a Node.
-    /// Unless the former is listed by its own address, nobody can tell that this is wrong.
-    pub(super) fn is_led_to(&self, place: usize, other: usize) -> bool {
-        let node = self.registered(place);
-        let reverse = self.dns().reverse;
-        let names = reverse.get(&Self::address(other)).into_iter().flatten();
-        let is_of_node = |name: &String| *name == node || name.split('.').next() == Some(&*node);
-        let is_listed = self.machines[place].sort == Sort::Listed
-            && self.machines[place].listing == Listing::Address;
-        !self.machines[other].has_node() && !is_listed && { names }.any(is_of_node)
-    }
-
     pub(super) fn is_reserved(text: &str) -> bool {
         RESERVED.contains(&text)
     }
 
     pub(super) fn data(&self) -> BTreeMap<String, String> {
         let listed = self.places(Sort::Listed);
-        listed.map(|place| (self.entry(place), "username=core".to_owned())).collect()
+        let value = |place: usize| {
+            let machine = &self.machines[place];
+            let further = machine.further.iter().map(|further| match further {
+                Further::Alias => Self::alias(place),
+                Further::Second => Self::second(place).to_string(),
+                Further::Ipv6 => Self::ipv6(place).to_string(),
+            });
+            let further: Vec<_> = further.collect();
+            let mistake = if machine.is_misspelt { "\nport=x" } else { "" };
+            let names = if further.is_empty() { "" } else { "\nnames=" };
+            format!("username=core{mistake}{names}{}", further.join(", "))
+        };
+        listed.map(|place| (self.entry(place), value(place))).collect()
     }
 
     pub(super) fn entries(&self) -> Entries {
@@ -599,6 +579,9 @@ impl World {
             names: vec![self.registered(place), self.full_name(place)],
             ..NodeIdentity::default()
         };
+        if self.has_further(place, Further::Alias) {
+            facts.names.push(Self::alias(place));
+        }
         for lie in &machine.false_status {
             let text = self.text(*lie, place);
             match text.parse() {
@@ -618,9 +601,9 @@ impl World {
                 services: Some(
                     ["172.30.0.0/16", "fd02::/112"].map(|text| text.parse().unwrap()).into(),
                 ),
+                api_names: ["api-int.corp.example".to_owned()].into(),
                 ..ClusterAddresses::default()
             },
-            api_names: vec!["api-int.corp.example".to_owned()],
         });
         for (place, machine) in self.machines.iter().enumerate() {
             if machine.has_node() {
