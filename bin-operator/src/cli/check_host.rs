@@ -54,12 +54,9 @@ impl Host {
         };
         let names = facts.map(reverse);
         let seen = HostSeen {
-            probe: &probe,
             reverse_names: names.as_deref(),
             vxlan_port: self.vxlan_port,
-            cluster: None,
-            run_elsewhere: None,
-            is_leaving: false,
+            ..HostSeen::of(&probe)
         };
         Found::of(preflight::host(&seen)).print(self.output, "the host")
     }

@@ -44,7 +44,8 @@ pub fn unfit(desired: &Desired, node: Option<&NodeFacts>, probe: &Probe) -> Vec<
         findings.filter(|it| it.blocks() && (!has_begun || is_others(it))).collect();
     if let Some(cordoned) = node.filter(|node| node.unschedulable) {
         for finding in &mut found {
-            finding.next_step += &format!("; until then node {} stays cordoned", cordoned.name);
+            finding.next_step =
+                format!("{}; until then node {} stays cordoned", finding.next_step, cordoned.name);
         }
     }
     found

@@ -31,6 +31,20 @@ pub struct HostSeen<'a> {
     pub is_leaving: bool,
 }
 
+impl<'a> HostSeen<'a> {
+    /// The report of a host's agent, and nothing besides.
+    pub const fn of(probe: &'a Probe) -> Self {
+        Self {
+            probe,
+            reverse_names: None,
+            vxlan_port: None,
+            cluster: None,
+            run_elsewhere: None,
+            is_leaving: false,
+        }
+    }
+}
+
 /// Finds problems that keep a host from becoming a working node, blocking findings first. For an existing node,
 /// only findings that still apply are reported.
 ///
@@ -58,8 +72,7 @@ pub struct HostSeen<'a> {
 ///     "state": null,
 /// }))?;
 ///
-/// let seen = HostSeen { probe: &probe, reverse_names: None, vxlan_port: None, cluster: None, run_elsewhere: None, is_leaving: false };
-/// let findings = preflight::host(&seen);
+/// let findings = preflight::host(&HostSeen::of(&probe));
 /// assert_eq!(findings[0].requirement, Requirement::WindowsRelease);
 /// assert!(findings[0].blocks() && findings[0].needed.contains("Windows Server 2022"));
 /// Ok::<(), serde_json::Error>(())

@@ -82,14 +82,7 @@ fn told(change: impl FnOnce(&mut ClusterSeen)) -> String {
 fn told_of_host(change: impl FnOnce(&mut Probe)) -> String {
     let mut probe = bare_host();
     change(&mut probe);
-    lines(&host(&HostSeen {
-        probe: &probe,
-        reverse_names: None,
-        vxlan_port: None,
-        cluster: None,
-        run_elsewhere: None,
-        is_leaving: false,
-    }))
+    lines(&host(&HostSeen::of(&probe)))
 }
 
 #[test]
@@ -224,32 +217,12 @@ fn situations_of_a_host() {
     };
     let mut probe = bare_host();
     probe.os_build = "10.0.17763".into();
-    let old = HostSeen {
-        probe: &probe,
-        reverse_names: None,
-        vxlan_port: Some(9898),
-        cluster: None,
-        run_elsewhere: None,
-        is_leaving: false,
-    };
+    let old = HostSeen { vxlan_port: Some(9898), ..HostSeen::of(&probe) };
     let fine = bare_host();
     let names = ["mail.corp.test".to_owned()];
-    let other = HostSeen {
-        probe: &fine,
-        reverse_names: Some(&names),
-        vxlan_port: Some(4789),
-        cluster: None,
-        run_elsewhere: None,
-        is_leaving: false,
-    };
-    let no_name = HostSeen {
-        probe: &fine,
-        reverse_names: Some(&[]),
-        vxlan_port: None,
-        cluster: None,
-        run_elsewhere: None,
-        is_leaving: false,
-    };
+    let other =
+        HostSeen { reverse_names: Some(&names), vxlan_port: Some(4789), ..HostSeen::of(&fine) };
+    let no_name = HostSeen { reverse_names: Some(&[]), ..HostSeen::of(&fine) };
     let situations = [
         ("another Windows", told_of_host(|it| it.os_build = "10.0.14393".into())),
         ("Windows Server 2019 and another port", lines(&host(&old))),
@@ -280,16 +253,7 @@ fn an_older_agent_is_no_finding() {
     let mut probe = serde_json::to_value(bare_host()).unwrap();
     probe.as_object_mut().unwrap().remove("fitness").unwrap();
     let probe: Probe = serde_json::from_value(probe).unwrap();
-    assert_eq!(
-        host(&HostSeen {
-            probe: &probe,
-            reverse_names: None,
-            vxlan_port: None,
-            cluster: None,
-            run_elsewhere: None
-        }),
-        []
-    );
+    assert_eq!(host(&HostSeen::of(&probe)), []);
 }
 
 fn any_json() -> impl Strategy<Value = Value> {
