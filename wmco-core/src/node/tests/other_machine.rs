@@ -51,23 +51,23 @@ fn it_is_told_with_the_place_of_the_node_and_both_ways_out() {
     }
 }
 
+#[track_caller]
+fn goes_on(why: &str, change: impl FnOnce(&mut Case)) {
+    let case = copied(Case::new()).with(change);
+    assert_ne!(case.verbs(), LEFT, "{why}");
+}
+
 #[test]
 fn a_host_goes_on_when_it_may_be_the_node_itself() {
-    let rows: [(&str, fn(&mut Case)); 7] = [
-        ("a person said so", |c| c.desired.has_listed_key = true),
-        ("it was made for us", |c| c.desired.is_made_for_us = true),
-        ("its node is not ready", |c| c.node().ready = false),
-        ("its node shows no address", |c| c.node().addresses.clear()),
-        ("its node shows names and IPv6 alone", |c| {
-            c.node().addresses = vec!["win-1".into(), "fd00::1".into()];
-        }),
-        ("it is reached by a translated address", |c| {
-            c.desired.known_as.ipv4 = Some([10, 0, 0, 1].into());
-        }),
-        ("it has several network cards", |c| c.probe().addresses.push([10, 0, 0, 1].into())),
-    ];
-    for (row, change) in rows {
-        let case = copied(Case::new()).with(change);
-        assert_ne!(case.verbs(), LEFT, "{row}");
-    }
+    goes_on("a person said so", |c| c.desired.has_listed_key = true);
+    goes_on("it was made for us", |c| c.desired.is_made_for_us = true);
+    goes_on("its node is not ready", |c| c.node().ready = false);
+    goes_on("its node shows no address", |c| c.node().addresses.clear());
+    goes_on("its node shows names and IPv6 alone", |c| {
+        c.node().addresses = vec!["win-1".into(), "fd00::1".into()];
+    });
+    goes_on("it is reached by a translated address", |c| {
+        c.desired.known_as.ipv4 = Some([10, 0, 0, 1].into());
+    });
+    goes_on("it has several network cards", |c| c.probe().addresses.push([10, 0, 0, 1].into()));
 }
