@@ -193,7 +193,7 @@ mod tests {
         let mut setbacks = Setbacks::default();
         let pause = |_| setbacks.failed(AttemptedStep::Connect, FailureKind::TurnedAway);
         let pauses: Vec<_> = (0..8).map(pause).collect();
-        let seconds: Vec<_> = pauses.iter().map(|pause| pause.as_secs()).collect();
+        let seconds: Vec<_> = pauses.iter().map(SignedDuration::as_secs).collect();
         assert_eq!(seconds, [17, 17, 17, 17, 17, 32, 60, 60]);
         // The least penalty of OpenSSH, also where chance has shortened the pause.
         assert!(pauses.into_iter().all(|pause| shortened(pause) >= 15.0));
