@@ -24,6 +24,7 @@ mod node;
 mod open_host;
 mod other_address;
 mod other_cluster;
+mod people;
 mod pins;
 mod planted;
 mod preflight;
