@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use tokio::time::Instant;
+use wmco_core::fleet::Topic;
 use wmco_core::instances::OfMachine;
 use wmco_core::limits;
 use wmco_core::names::events;
@@ -23,7 +24,7 @@ pub struct Problem {
     /// The object that the Event is recorded on.
     pub about: About,
     /// What stays the same while the words change, for example a count in them; `None` if only the words tell.
-    pub topic: Option<String>,
+    pub topic: Option<Topic>,
 }
 
 /// An object that people look at when something is wrong.
@@ -95,8 +96,19 @@ impl Problem {
     }
 
     fn identity(&self) -> Identity {
-        let topic = self.topic.as_ref().unwrap_or(&self.text);
+        let topic = match &self.topic {
+            Some(Topic::Retold(topic) | Topic::Once(topic)) => topic,
+            None => &self.text,
+        };
         (self.reason, self.about.clone(), topic.clone())
+    }
+
+    /// Whether it is to be told again, after `text` was told.
+    fn is_news_after(&self, text: &str) -> bool {
+        match self.topic {
+            Some(Topic::Retold(_)) => self.text != text,
+            Some(Topic::Once(_)) | None => false,
+        }
     }
 }
 
@@ -111,7 +123,7 @@ impl From<&RegistryNotice> for Problem {
 
 impl Problems {
     /// Takes what a pass at `now` found, and returns what to tell. A problem that went and came back
-    /// is a new one. One whose words have changed is told again after a while.
+    /// is a new one. One whose words have changed is told again after a while, if its topic says so.
     pub fn update(&mut self, found: &Found, now: Instant) -> Vec<Problem> {
         let mut before = std::mem::take(&mut self.0);
         let mut due = Vec::new();
@@ -119,7 +131,7 @@ impl Problems {
             let identity = problem.identity();
             let mut state = before.remove(&identity).unwrap_or(State::ToTell(now + *patience));
             if let State::Told { at, text } = &state
-                && *text != problem.text
+                && problem.is_news_after(text)
             {
                 state = State::ToTell(*at + limits::PROBLEM_AGAIN.unsigned_abs());
             }
@@ -202,7 +214,7 @@ mod tests {
         let mut problems = Problems::default();
         let (begun, again) = (Instant::now(), limits::PROBLEM_AGAIN.unsigned_abs());
         let mut told = |count: u32, after: Duration| {
-            let topic = Some("machines of a set".to_owned());
+            let topic = Some(Topic::Retold("machines of a set".to_owned()));
             let problem = Problem { topic, ..Problem::from(format!("{count} machines")) };
             let found = [(problem, Duration::ZERO)].into();
             texts(problems.update(&found, begun + after))
@@ -214,5 +226,23 @@ mod tests {
         assert_eq!(told(2_000, again), ["2000 machines"]);
         assert!(told(2_000, 3 * again).is_empty());
         assert_eq!(told(1_999, 3 * again), ["1999 machines"]);
+    }
+
+    /// Nodes that wait for their turn, while one after the other has it.
+    #[test]
+    fn words_that_change_are_told_once_where_the_first_are_enough() {
+        let mut problems = Problems::default();
+        let begun = Instant::now();
+        let mut told = |holder: u32, minutes: u64| {
+            let topic = Some(Topic::Once("slots".to_owned()));
+            let problem = Problem { topic, ..Problem::from(format!("node {holder} holds it")) };
+            let found = [(problem, PATIENCE)].into();
+            texts(problems.update(&found, begun + Duration::from_secs(60 * minutes)))
+        };
+        assert!(told(0, 0).is_empty());
+        assert_eq!(told(1, 1), ["node 1 holds it"]);
+        for holder in 2..200 {
+            assert!(told(holder, 10 * u64::from(holder)).is_empty());
+        }
     }
 }

@@ -8,6 +8,7 @@ use tokio::time::Instant;
 use wmco_core::cluster::OwnObject;
 use wmco_core::corrections::Corrections;
 use wmco_core::digest::Sha256;
+use wmco_core::fleet::Topic;
 use wmco_core::names::events;
 
 use super::look::named;
@@ -70,7 +71,7 @@ impl Contention {
         let text = changes_again_and_again(writer, &name);
         let problem = Problem {
             reason: events::OWNED_OBJECT_FAILURE,
-            topic: Some(name.clone()),
+            topic: Some(Topic::Retold(name.clone())),
             ..Problem::from(text)
         };
         self.problems.insert(name, problem);

@@ -73,7 +73,7 @@ pub use logins::{LoginResult, LoginTry, Logins};
 use made::Made;
 use matching::Matching;
 pub use max_unavailable::{MaxUnavailable, NoMaxUnavailable};
-pub use notice::{Notice, Others};
+pub use notice::{Hold, Notice, Others, Topic};
 pub use permit::{DisruptionPermit, ReplacementPermit};
 use replaced::{Health, Replaced};
 pub use replacement::Replacement;

@@ -106,13 +106,34 @@ pub enum Notice {
         /// Number of others.
         others: usize,
         /// The Nodes that hold the slots.
-        holders: BTreeSet<String>,
+        holders: BTreeMap<String, Hold>,
     },
     /// A record cannot be read.
     UnreadableRecord {
         /// Its key in the ConfigMap of host keys.
         key: String,
     },
+}
+
+/// How a Node holds a slot of the disruption budget.
+#[derive(Clone, Copy, Debug, Eq, JsonSchema, Ord, PartialEq, PartialOrd, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Hold {
+    /// It may be taken out of service, and has no label yet.
+    Granted,
+    /// It has the label, and the operator works on it.
+    Worked,
+    /// It has the label, and is left alone.
+    Left,
+}
+
+/// What stays the same while the words of a notice change.
+#[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
+pub enum Topic {
+    /// Other words are told after a while.
+    Retold(String),
+    /// The first words are enough for as long as the situation lasts.
+    Once(String),
 }
 
 /// Other Machines of a MachineSet.
@@ -128,9 +149,16 @@ pub struct Others {
 /// Notice about Nodes that wait for a slot, and who holds the slots.
 pub(super) fn of_slots(out: &Assignments<'_>, observed: &Observed<'_>) -> Option<Notice> {
     let permitted = out.instances.iter().filter(|it| it.intent.permit().is_some());
-    let holders = out.disrupted.iter().copied().chain(permitted.filter_map(Assignment::node_name));
     let granted = observed.granted.iter().map(String::as_str);
-    let holders = holders.chain(granted).map(str::to_owned).collect();
+    let granted = granted.chain(permitted.filter_map(Assignment::node_name));
+    let wanted = out.instances.iter().filter(|it| it.is_wanted());
+    let wanted: BTreeSet<&str> = wanted.filter_map(Assignment::node_name).collect();
+    let marked = out.disrupted.iter().map(|node| {
+        let hold = if wanted.contains(node) { Hold::Worked } else { Hold::Left };
+        ((*node).to_owned(), hold)
+    });
+    // A label tells more than a permit.
+    let holders = granted.map(|node| (node.to_owned(), Hold::Granted)).chain(marked).collect();
     let (node, others) = (out.waiting.first()?, out.waiting.len() - 1);
     Some(Notice::SlotAwaited { node: (*node).to_owned(), others, holders })
 }
@@ -298,12 +326,17 @@ impl Notice {
     }
 
     /// What makes it the same situation though its words change; `None` if only the words tell.
-    pub fn topic(&self) -> Option<String> {
+    pub fn topic(&self) -> Option<Topic> {
         match self {
             Self::Left { address, because: Because::ReplacementHeld(_), .. } => {
-                Some(self.machine_set().unwrap_or(address).to_owned())
+                Some(Topic::Retold(self.machine_set().unwrap_or(address).to_owned()))
             }
-            Self::SlotAwaited { holders, .. } => Some(listed(holders)),
+            // On a patch day one holder follows the other. A node that is left alone is another situation.
+            Self::SlotAwaited { holders, .. } => {
+                let left = holders.iter().filter(|(_, hold)| **hold == Hold::Left);
+                let left: Vec<_> = left.map(|(node, _)| node.as_str()).collect();
+                Some(Topic::Once(format!("slots {}", left.join(" "))))
+            }
             _ => None,
         }
     }
@@ -527,28 +560,51 @@ fn slot_awaited(
     f: &mut fmt::Formatter<'_>,
     node: &str,
     others: usize,
-    holders: &BTreeSet<String>,
+    holders: &BTreeMap<String, Hold>,
 ) -> fmt::Result {
     match others {
         0 => write!(f, "node {node} waits")?,
         more => write!(f, "node {node} and {more} more wait")?,
     }
     let minutes = limits::SLOT_PATIENCE.as_mins();
+    write!(f, " for a slot of the disruption budget for more than {minutes} minutes; ")?;
     if holders.is_empty() {
         // Machines that are replaced have notices of their own.
-        return write!(
-            f,
-            " for a slot of the disruption budget for more than {minutes} minutes; see which machines are replaced"
-        );
+        return f.write_str("see which machines are replaced");
     }
-    let (nodes, hold) = if holders.len() == 1 { ("node", "holds") } else { ("nodes", "hold") };
-    write!(
-        f,
-        " for a slot of the disruption budget, which {nodes} {} {hold} for more than {minutes} minutes; \
-         see what is told of it, and if its host is gone delete the node, or take label {} off where it has that",
-        listed(holders),
-        names::UPGRADING_LABEL
-    )
+    let mut first = true;
+    for hold in [Hold::Left, Hold::Worked, Hold::Granted] {
+        let nodes = holders.iter().filter(|(_, it)| **it == hold).map(|(node, _)| node.clone());
+        let nodes: BTreeSet<String> = nodes.collect();
+        if nodes.is_empty() {
+            continue;
+        }
+        if !first {
+            f.write_str("; ")?;
+        }
+        first = false;
+        let many = nodes.len() > 1;
+        let (noun, holds, its) =
+            if many { ("nodes", "hold slots", "their") } else { ("node", "holds one", "its") };
+        write!(f, "{noun} {} {holds}", listed(&nodes))?;
+        let label = names::UPGRADING_LABEL;
+        match hold {
+            Hold::Left => write!(
+                f,
+                " by {its} label {label}, and nothing is done there now: see what is told of it, and if the host is \
+                 gone delete the node, or take the label off"
+            )?,
+            Hold::Worked => write!(
+                f,
+                " by {its} label {label} while {its} host is worked on: see what is told of it, and if the host is \
+                 gone delete the node, or take the label off"
+            )?,
+            Hold::Granted => {
+                f.write_str(" and is about to go out of service: see what is told of it")?;
+            }
+        }
+    }
+    Ok(())
 }
 
 fn key_exchanged(f: &mut fmt::Formatter<'_>, but: &BTreeSet<String>) -> fmt::Result {

@@ -6,13 +6,9 @@ use wmco_core::host_record::HostRecord;
 use wmco_core::names::{self, objects};
 
 use super::scenery::{
-    addresses, change_node, configure, delete_node, is_finished, kept_keys, listed, nodes, notes,
-    operate_until_settled, patch_config_map, stage, until, wait,
+    addresses, change_node, configure, delete_node, is_finished, kept_keys, listed, name, nodes,
+    notes, operate_until_settled, patch_config_map, stage, until, wait,
 };
-
-fn name(node: &Value) -> String {
-    node["metadata"]["name"].as_str().unwrap().to_owned()
-}
 
 /// The Node that was made from the entry `address`.
 fn node_from(stage: &bin_operator::demo::Stage, address: &str) -> String {

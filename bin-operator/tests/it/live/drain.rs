@@ -14,14 +14,14 @@ use wmco_core::{limits, names};
 
 use super::new_services::{change_worker_config, released};
 use super::scenery::{
-    addresses, admin, configure, is_finished, nodes, notes, stage, until, until_metrics,
+    addresses, admin, configure, is_finished, name, nodes, notes, stage, until, until_metrics,
 };
 
 const BUDGET: &str = "db-budget";
 const POD: &str = "db";
 
 /// A pod on `node` that a budget protects for as long as it is there.
-async fn protected_pod(stage: &Stage, node: &str) {
+pub(super) async fn protected_pod(stage: &Stage, node: &str) {
     let labels = json!({ "app": POD });
     let pod = json!({
         "apiVersion": "v1", "kind": "Pod",
@@ -68,13 +68,9 @@ fn plain_pod(stage: &Stage, node: &str, name: &str) {
 }
 
 /// What a Node says about its drain.
-fn condition(node: &Value) -> Option<Value> {
+pub(super) fn condition(node: &Value) -> Option<Value> {
     let conditions = node["status"]["conditions"].as_array()?;
     conditions.iter().find(|condition| condition["type"] == names::DRAIN_CONDITION).cloned()
-}
-
-fn name(node: &Value) -> String {
-    node["metadata"]["name"].as_str().unwrap().to_owned()
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -25,6 +25,7 @@ mod node;
 mod open_host;
 mod other_address;
 mod other_cluster;
+mod people;
 mod pins;
 mod planted;
 mod preflight;

@@ -138,6 +138,40 @@ pub(super) fn nodes(stage: &Stage) -> Vec<Arc<Value>> {
     stage.cluster.objects("", "nodes", "")
 }
 
+/// An object's name.
+pub(super) fn name(object: &Value) -> String {
+    object["metadata"]["name"].as_str().unwrap().to_owned()
+}
+
+/// The Node of this name.
+pub(super) fn node(stage: &Stage, name: &str) -> Arc<Value> {
+    stage.cluster.object("", "nodes", "", name).unwrap()
+}
+
+/// Asks for a restart of a Node's host, as a person does.
+pub(super) fn ask_restart(stage: &Stage, node: &str) {
+    change_node(stage, node, |node| {
+        node["metadata"]["annotations"][names::REBOOT_ANNOTATION] = "".into();
+    });
+}
+
+/// Whether a restart of its host is asked for.
+pub(super) fn wants_restart(node: &Value) -> bool {
+    !node["metadata"]["annotations"][names::REBOOT_ANNOTATION].is_null()
+}
+
+/// Whether it is out of service, or has the label that says so.
+pub(super) fn is_disrupted(node: &Value) -> bool {
+    !node["spec"]["unschedulable"].is_null()
+        || !node["metadata"]["labels"][names::UPGRADING_LABEL].is_null()
+}
+
+/// Waits for an Event with this reason and a note in which `part` stands; returns the note.
+#[track_caller]
+pub(super) fn told(stage: &Stage, reason: &str, part: &str) -> impl Future<Output = String> {
+    until(move || notes(stage, reason).into_iter().find(|note| note.contains(part)))
+}
+
 /// Data of the ConfigMap of host keys.
 pub(super) fn kept_keys(stage: &Stage) -> BTreeMap<String, String> {
     let map =

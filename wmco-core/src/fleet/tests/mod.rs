@@ -126,6 +126,7 @@ mod machines;
 mod notices;
 mod records;
 mod same_host;
+mod slots;
 
 /// Its drain was given up so often.
 fn given_up(node: &mut NodeFacts, times: u32) {
@@ -608,27 +609,4 @@ fn marks_count_where_the_budget_counts_them() {
         c.nodes[1].labels.insert(names::OS_LABEL.into(), "linux".into());
     });
     case.look(|assignments| assert_eq!(assignments.disrupted, ["win-1"].into()));
-}
-
-/// A Node whose host is gone keeps the only slot.
-#[test]
-fn who_waits_for_a_slot_and_who_holds_it_is_told() {
-    let case = Case::three().with(|c| {
-        held(&mut c.nodes[1]);
-        c.claims = vec!["win-1", "win-3"];
-    });
-    case.look(|out| {
-        assert_eq!(out.waiting, ["win-1", "win-3"].into());
-        let told = out.notices.iter().find(|it| matches!(it, Notice::SlotAwaited { .. })).unwrap();
-        assert_eq!(told.patience(), limits::SLOT_PATIENCE);
-        let text = told.to_string();
-        assert!(text.starts_with("node win-1 and 1 more wait for a slot"), "{text}");
-        assert!(text.contains("node win-2 holds") && text.contains("delete the node"), "{text}");
-        assert!(text.contains(names::UPGRADING_LABEL), "{text}");
-    });
-    let free = case.clone().with(|c| c.nodes[1] = node(2));
-    free.look(|out| assert_eq!(out.waiting, ["win-3"].into()));
-    // Who waits with it does not make it another situation.
-    let topic = |case: &Case| case.look(|out| out.notices.iter().find_map(Notice::topic));
-    assert_eq!(topic(&case), topic(&case.with(|c| c.claims = vec!["win-3"])));
 }

@@ -1,6 +1,7 @@
 //! Tests of single plans: rows here, one node with nothing to do as the fixture.
 
 mod display;
+mod drain_law;
 mod drains;
 mod exchange;
 mod inputs;

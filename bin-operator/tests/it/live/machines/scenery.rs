@@ -15,6 +15,7 @@ use wmco_core::secret::Secret;
 use wmco_sim::host::SimHost;
 use wmco_sim::machines::MachineApiBuilder;
 
+pub(in crate::live) use crate::live::scenery::name;
 use crate::live::scenery::{addresses, admin, is_finished, listed, nodes, until};
 
 /// The MachineSet.
@@ -44,10 +45,6 @@ pub(in crate::live) async fn cloud_with(
 
 pub(in crate::live) fn machines(stage: &Stage) -> Vec<Arc<Value>> {
     stage.cluster.objects(objects::MACHINE.0, "machines", objects::MACHINE_API_NAMESPACE)
-}
-
-pub(in crate::live) fn name(object: &Value) -> String {
-    object["metadata"]["name"].as_str().unwrap().to_owned()
 }
 
 pub(in crate::live) fn names(objects: &[Arc<Value>]) -> Vec<String> {

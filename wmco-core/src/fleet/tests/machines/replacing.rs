@@ -3,6 +3,7 @@
 use jiff::SignedDuration;
 
 use super::*;
+use crate::fleet::Topic;
 
 /// Whether `mac-1`, which refuses our key, is replaced; otherwise why not.
 #[track_caller]
@@ -97,7 +98,7 @@ fn many_machines_of_a_set_that_wait_are_one_notice() {
         let told: Vec<_> = out.notices.iter().filter(told).collect();
         let [notice] = told[..] else { panic!("{told:#?}") };
         assert_eq!(notice.machine_set(), Some("win"));
-        assert_eq!(notice.topic().as_deref(), Some("win"));
+        assert_eq!(notice.topic(), Some(Topic::Retold("win".into())));
         let text = notice.to_string();
         let start = "200 of the machines of machineset win wait for their replacement; for example: machine mac-1";
         assert!(text.starts_with(start), "{text}");
