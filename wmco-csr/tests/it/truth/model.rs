@@ -123,8 +123,8 @@ pub(super) struct Machine {
     pub(super) listing: Listing,
     /// Of a listed host.
     further: Vec<Further>,
-    /// Of a listed host: that its entry has a mistake in another line.
-    is_misspelt: bool,
+    /// Of a listed host: another line of its entry, which may be wrong.
+    line: &'static str,
     shouts: bool,
     pub(super) dns: Dns,
     reverse: Reverse,
@@ -244,7 +244,7 @@ fn any_machine(count: usize, lies: bool) -> impl Strategy<Value = Machine> {
             domain,
             listing,
             further,
-            is_misspelt: is_misspelt && lies,
+            line: if is_misspelt && lies { "\nport=x" } else { "" },
             shouts,
             dns: if lies { dns } else { Dns::Right },
             reverse: match reverse {
@@ -481,9 +481,8 @@ impl World {
                 Further::Ipv6 => Self::ipv6(place).to_string(),
             });
             let further: Vec<_> = further.collect();
-            let mistake = if machine.is_misspelt { "\nport=x" } else { "" };
             let names = if further.is_empty() { "" } else { "\nnames=" };
-            format!("username=core{mistake}{names}{}", further.join(", "))
+            format!("username=core{}{names}{}", machine.line, further.join(", "))
         };
         listed.map(|place| (self.entry(place), value(place))).collect()
     }
