@@ -93,7 +93,8 @@ impl<'e> Exam<'e, '_> {
         }
         let address = &instance.address;
         let is_named = || node.names.iter().any(|name| *name == fold(address));
-        let has_common = || node.addresses.iter().any(|address| instance.has(*address));
+        // Of further names the Node may show any; only the host itself tells that it is this one.
+        let has_common = || node.addresses.iter().any(|address| instance.reports(*address));
         match instance.ipv4 {
             Some(ipv4) if node.addresses.contains(&IpAddr::V4(ipv4)) => {
                 self.trace.pass(Rule::NodeAddress, Detail::Address(ipv4));

@@ -295,8 +295,12 @@ impl Instance {
 
     /// Whether the list, the DNS, the Machine API or the host itself gives it `address`.
     pub(crate) fn has(&self, address: IpAddr) -> bool {
-        self.is_reached_at(address)
-            || self.addresses.as_ref().is_some_and(|list| list.contains(&address))
+        self.is_reached_at(address) || self.reports(address)
+    }
+
+    /// Whether the host itself reported `address`.
+    pub(crate) fn reports(&self, address: IpAddr) -> bool {
+        self.addresses.as_ref().is_some_and(|list| list.contains(&address))
     }
 
     /// Whether both are the same entry or the same Machine, or two entries that lead to the same SSH server. A

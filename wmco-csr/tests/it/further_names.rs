@@ -100,6 +100,31 @@ fn an_entry_with_a_wrong_key_gives_no_certificate() {
     world.check("wait", "instance");
     world.later = jiff::SignedDuration::from_mins(11);
     world.check("refuse", "instance");
+    // Neither is the key a name of a node, though Kubernetes would take it.
+    let mut world = by_address(KubeletClient);
+    let key = "10.0.0.256";
+    world.params_change(|params| {
+        params.distinguished_name.push(rcgen::DnType::CommonName, format!("system:node:{key}"));
+    });
+    world.instances.push((key.to_owned(), None));
+    world.also = vec![(key.to_owned(), "x.example")];
+    world.later = jiff::SignedDuration::from_mins(11);
+    world.check("ignore", "instance");
+}
+
+/// The DNS leads the entry to one host, and the Node of another shows an address from `names=`.
+#[test]
+fn a_further_address_alone_ties_no_node_to_the_host() {
+    let mut world = World::new(KubeletServing);
+    world.params_change(|params| params.subject_alt_names.truncate(1));
+    world.instances = vec![(NODE.to_owned(), Some(OTHER))];
+    world.facts.hostnames = [(NODE.to_owned(), "other".to_owned())].into();
+    world.facts.addresses = Some([(NODE.to_owned(), vec![OTHER.into()])].into());
+    world.also = vec![(NODE.to_owned(), "192.0.2.7")];
+    world.check("refuse", "node-address");
+    // With NAT in front of it.
+    world.facts.addresses = Some([(NODE.to_owned(), vec![IPV4.into()])].into());
+    world.check("approve", "");
 }
 
 /// Whoever has the DNS leads the key of another entry to this host, which calls itself as it is listed.
@@ -246,6 +271,9 @@ fn an_address_under_a_type_of_names_is_asked_for_as_a_name() {
     let internal = serde_json::json!({"type": "InternalDNS", "address": own});
     let addresses = world.nodes[0].status.as_mut().unwrap().addresses.as_mut().unwrap();
     addresses.push(serde_json::from_value(internal).unwrap());
+    world.check("approve", "");
+    let name = format!("{own}.").try_into().unwrap();
+    world.params_change(|params| params.subject_alt_names.push(rcgen::SanType::DnsName(name)));
     world.check("approve", "");
     // It is still an address, and may be another's.
     let mut world = asking_for(&[]);

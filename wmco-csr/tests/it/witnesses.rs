@@ -139,6 +139,29 @@ fn a_name_that_leads_to_what_another_host_has_is_refused() {
     world.check("refuse", "belongs");
 }
 
+/// The same for an address that the entry has in `names=`, too.
+#[test]
+fn a_name_that_leads_to_what_another_has_besides_the_entry_is_refused() {
+    let led = || {
+        let mut world = asking_for(&[PUBLIC_NAME]);
+        world.also = vec![(INSTANCE.to_owned(), "192.0.2.50")];
+        leads(&mut world, PUBLIC_NAME, &["192.0.2.50"]);
+        world
+    };
+    led().check("approve", "");
+    let mut world = led();
+    world.machines =
+        vec![MachineFacts { addresses: vec![OTHER.into()], ..MachineFacts::default() }];
+    world.check("refuse", "belongs");
+    let mut world = led();
+    world.instances.push(("b.example".to_owned(), Some(OTHER)));
+    world.check("refuse", "belongs");
+    let mut world = led();
+    world.instances.push(("b.example".to_owned(), Some(Ipv4Addr::new(192, 0, 2, 51))));
+    world.also.push(("b.example".to_owned(), "192.0.2.50"));
+    world.check("refuse", "belongs");
+}
+
 /// Whoever shows an address of the cluster, nothing that leads there is a host's.
 #[test]
 fn a_name_that_leads_to_an_address_of_the_cluster_is_refused() {
