@@ -76,7 +76,7 @@ pub(super) fn empty(
         return Some(give_back(desired, node, observed, &drain, now));
     }
     let mut plan = Plan::wait(Awaited::PodsGone, drain.next_attempt());
-    if !staying.is_empty() {
+    if !staying.is_empty() && drain.asks_now() {
         let evict = Action::Evict { pods: staying, permit: permit.clone() };
         plan = plan.and(evict, because());
     }

@@ -23,6 +23,8 @@ pub struct DrainSeen {
     pub refused: Option<Vec<Refusal>>,
     /// Whether pods that came after the cordon were asked to leave during this drain.
     pub late_pods_asked: bool,
+    /// When the others were asked last.
+    pub asked: Option<Timestamp>,
 }
 
 /// The record of a drain on a Node, as far as it is plausible.
@@ -127,6 +129,7 @@ pub(super) struct Drain<'a> {
     pub(super) deadline: Timestamp,
     pods: &'a [PodFacts],
     refused: Option<&'a [Refusal]>,
+    asked: Option<Timestamp>,
     now: Timestamp,
 }
 
@@ -143,16 +146,27 @@ impl<'a> Drain<'a> {
         let longest = since + timeout.max(limits::DRAIN_GRACE_MOST);
         let grace = grace.map(|ends| (ends + limits::POD_END).min(longest));
         let deadline = grace.into_iter().fold(since + timeout, Timestamp::max);
-        Self { since, purpose, deadline, pods, refused: seen.refused.as_deref(), now }
+        let refused = seen.refused.as_deref();
+        Self { since, purpose, deadline, pods, refused, asked: seen.asked, now }
     }
 
-    /// When to look at the pods again: soon at first, then after a part of the age of the drain.
+    /// Whether pods that stay are asked to leave now: a change of the Node by others is no reason to ask again.
+    pub(super) fn asks_now(&self) -> bool {
+        self.asked.is_none_or(|asked| asked > self.now || self.after(asked) <= self.now)
+    }
+
+    /// When to look at the pods again.
     pub(super) fn next_attempt(&self) -> Timestamp {
-        let age = self.now.duration_since(self.since);
-        let pause =
-            (age / limits::DRAIN_RETRY_PART).clamp(limits::DRAIN_RETRY, limits::DRAIN_RETRY_MOST);
-        let next = self.now + pause;
+        let asked = self.asked.filter(|_| !self.asks_now()).unwrap_or(self.now);
+        let next = self.after(asked);
         if self.now < self.deadline { next.min(self.deadline) } else { next }
+    }
+
+    /// The attempt after that at `asked`: soon at first, then after a part of the age of the drain.
+    fn after(&self, asked: Timestamp) -> Timestamp {
+        let age = asked.duration_since(self.since);
+        asked
+            + (age / limits::DRAIN_RETRY_PART).clamp(limits::DRAIN_RETRY, limits::DRAIN_RETRY_MOST)
     }
 
     /// Returns the notice to report while pods remain; `Err` if the blocking pods are not known yet.

@@ -51,6 +51,8 @@ pub struct Memory {
     refused: Option<Vec<Refusal>>,
     /// Whether pods that came after the cordon were asked to leave while the node held its slot.
     late_pods_asked: bool,
+    /// When the others were asked last.
+    asked: Option<Timestamp>,
     registration: Registration,
     /// End of the pass in which the host was last probed.
     seen_at: Option<Timestamp>,
@@ -219,7 +221,8 @@ impl Memory {
     /// Reads the record on a Node that is new, or after a change of ours.
     fn read_marks(&mut self, desired: &Desired, node: Option<&NodeFacts>, now: Timestamp) {
         let Some(node) = node else {
-            (self.marks, self.refused, self.late_pods_asked) = (None, None, false);
+            (self.marks, self.refused) = (None, None);
+            (self.late_pods_asked, self.asked) = (false, None);
             return;
         };
         let met = self.marks.as_ref().map(|(uid, _)| *uid == node.uid);
@@ -232,7 +235,7 @@ impl Memory {
             self.marks = Some((node.uid.clone(), marks));
         }
         if !node.holds_slot() {
-            (self.refused, self.late_pods_asked) = (None, false);
+            (self.refused, self.late_pods_asked, self.asked) = (None, false, None);
         }
     }
 
@@ -302,6 +305,12 @@ impl Memory {
             self.corrections.note(&patch.to_string(), wanted, since_epoch(now));
         }
         self.late_pods_asked |= plan.steps.iter().any(|step| step.because == Because::PodsCameBack);
+        let asks = |step: &Step| {
+            matches!(step.action, Action::Evict { .. }) && step.because != Because::PodsCameBack
+        };
+        if plan.steps.iter().any(asks) {
+            self.asked = Some(now);
+        }
         match &plan.next {
             Next::Now => None,
             Next::Settled => {
@@ -371,6 +380,7 @@ impl Memory {
                 marks: self.marks.as_ref().map(|(_, marks)| *marks).unwrap_or_default(),
                 refused: self.refused.clone(),
                 late_pods_asked: self.late_pods_asked,
+                asked: self.asked,
             },
             registration: self.registration,
         }

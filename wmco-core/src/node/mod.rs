@@ -233,11 +233,13 @@ fn answering<'a>(
                 bring(because)
             })
         }
-        HostSeen::Probed(probe)
-            if desired.other_owner(probe).is_some()
-                || desired.run_elsewhere(observed.node.as_ref(), probe).is_some() =>
-        {
+        HostSeen::Probed(probe) if desired.other_owner(probe).is_some() => {
             Err(Plan::wait(Awaited::HostFit, now + limits::OTHER_CLUSTER_CHECK))
+        }
+        HostSeen::Probed(probe)
+            if desired.run_elsewhere(observed.node.as_ref(), probe).is_some() =>
+        {
+            Err(Plan::wait(Awaited::HostFit, now + limits::FOREIGN_CHECK))
         }
         HostSeen::Probed(probe) => Ok(probe),
     }

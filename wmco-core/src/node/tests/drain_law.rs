@@ -80,17 +80,23 @@ struct World {
     now: Timestamp,
     cordoned: Option<Timestamp>,
     to_come: Vec<Comes>,
+    /// Seconds between changes of the Node by others.
+    others: Vec<i64>,
     pods: Vec<Pod>,
     made: usize,
     /// Evictions by UID of the pod.
     evictions: BTreeMap<String, usize>,
+    /// The last one, likewise.
+    asked_at: BTreeMap<String, Timestamp>,
+    /// Evictions that came sooner after the one before than they may.
+    hurried: Vec<String>,
     /// When the pod with this UID was made.
     creations: BTreeMap<String, Timestamp>,
     came_back_told: bool,
 }
 
 impl World {
-    fn new(pods: Vec<Comes>) -> Self {
+    fn new(pods: Vec<Comes>, others: Vec<i64>) -> Self {
         let case = Case::new().permitted().with(|c| c.annotate(names::VERSION_ANNOTATION, "1.0.0"));
         let mut world = Self {
             case,
@@ -98,9 +104,12 @@ impl World {
             now: NOW,
             cordoned: None,
             to_come: pods,
+            others,
             pods: Vec::new(),
             made: 0,
             evictions: BTreeMap::new(),
+            asked_at: BTreeMap::new(),
+            hurried: Vec::new(),
             creations: BTreeMap::new(),
             came_back_told: false,
         };
@@ -153,6 +162,10 @@ impl World {
         let mut refused = Vec::new();
         for asked in asked {
             *self.evictions.entry(asked.uid.clone()).or_default() += 1;
+            let before = self.asked_at.insert(asked.uid.clone(), self.now);
+            if before.is_some_and(|before| self.now < before + limits::DRAIN_RETRY) {
+                self.hurried.push(format!("{asked} at {}", self.now));
+            }
             let Some(pod) = self.pods.iter_mut().find(|pod| pod.facts.uid == asked.uid) else {
                 continue;
             };
@@ -242,6 +255,24 @@ impl World {
         grace.any(|ends| self.now <= ends + limits::POD_END)
     }
 
+    /// Rests until then, or until somebody else changes the Node.
+    fn rest(&mut self, until: Timestamp) {
+        let changed = self.others.last().map(|pause| self.now + SignedDuration::from_secs(*pause));
+        let wake = match changed.filter(|changed| *changed < until) {
+            Some(changed) => {
+                self.others.pop();
+                self.now = changed;
+                self.case.node().resource_version += 1;
+                Wake::NodeChanged
+            }
+            None => {
+                self.now = until;
+                Wake::Deadline
+            }
+        };
+        self.memory.woken(wake, self.now);
+    }
+
     /// Drains; checks the goal all the time.
     fn run(&mut self) -> Result<(), TestCaseError> {
         let begun = self.now;
@@ -256,8 +287,7 @@ impl World {
             if self.is_told() || self.ends_soon() {
                 quiet_since = self.now;
             }
-            self.now = until;
-            self.memory.woken(Wake::Deadline, self.now);
+            self.rest(until);
             let silence = self.now.duration_since(quiet_since);
             let told = self.is_told();
             prop_assert!(silence <= SILENCE || told, "{silence}: {:#?}", self.pods);
@@ -267,6 +297,7 @@ impl World {
 
     /// Each pod that was there is asked once in five seconds at most, each other one once.
     fn asks_in_proportion(&self, begun: Timestamp) -> Result<(), TestCaseError> {
+        prop_assert!(self.hurried.is_empty(), "{:?}", self.hurried);
         let seconds = self.now.duration_since(begun).as_secs();
         let often = usize::try_from(seconds / limits::DRAIN_RETRY.as_secs() + 1).unwrap();
         for (uid, times) in &self.evictions {
@@ -282,8 +313,11 @@ impl World {
 
 proptest! {
     #[test]
-    fn a_drain_ends_or_is_told_and_asks_in_proportion_to_time(pods in vec(any_pod(), 0..6)) {
-        World::new(pods).run()?;
+    fn a_drain_ends_or_is_told_and_asks_in_proportion_to_time(
+        pods in vec(any_pod(), 0..6),
+        others in vec(1..30_i64, 0..60),
+    ) {
+        World::new(pods, others).run()?;
     }
 }
 
@@ -292,7 +326,7 @@ proptest! {
 fn a_pod_that_always_comes_back_is_asked_once() {
     let back = Comes { at: 60, answers: vec![Answer::Gone], is_replaced: true };
     let first = Comes { at: -60, answers: vec![Answer::Ends(90)], is_replaced: false };
-    let mut world = World::new(vec![back, first]);
+    let mut world = World::new(vec![back, first], Vec::new());
     world.run().unwrap();
     assert_eq!(world.evictions.values().copied().collect::<Vec<_>>(), [1, 1]);
     assert!(world.came_back_told);
