@@ -258,17 +258,14 @@ impl World {
     /// Rests until then, or until somebody else changes the Node.
     fn rest(&mut self, until: Timestamp) {
         let changed = self.others.last().map(|pause| self.now + SignedDuration::from_secs(*pause));
-        let wake = match changed.filter(|changed| *changed < until) {
-            Some(changed) => {
-                self.others.pop();
-                self.now = changed;
-                self.case.node().resource_version += 1;
-                Wake::NodeChanged
-            }
-            None => {
-                self.now = until;
-                Wake::Deadline
-            }
+        let wake = if let Some(changed) = changed.filter(|changed| *changed < until) {
+            self.others.pop();
+            self.now = changed;
+            self.case.node().resource_version += 1;
+            Wake::NodeChanged
+        } else {
+            self.now = until;
+            Wake::Deadline
         };
         self.memory.woken(wake, self.now);
     }
