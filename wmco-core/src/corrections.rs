@@ -75,6 +75,11 @@ impl Corrections {
         self.0.retain(|_, streak| now <= streak.ends_at());
     }
 
+    /// Whether nothing was written that is still remembered.
+    pub fn is_calm(&self) -> bool {
+        self.0.is_empty()
+    }
+
     /// Whether somebody changes the object again and again.
     pub fn is_contended(&self, object: &str) -> bool {
         self.rests_until(object).is_some()
@@ -124,7 +129,7 @@ mod tests {
             assert!(!corrections.is_contended("a"));
         }
         corrections.forget_calm(minute * 200);
-        assert!(corrections.0.is_empty());
+        assert!(corrections.is_calm());
     }
 
     #[test]

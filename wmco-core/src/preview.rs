@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use crate::digest::Sha256;
 use crate::facts::NodeFacts;
-use crate::fleet::{Assignment, Assignments, Desired, Observed};
+use crate::fleet::{Assignment, Assignments, Desired, Intent, Observed};
 use crate::host_record::KnownHosts;
 use crate::login_keys::{KeyExchange, LoginKeys};
 use crate::names::objects::{
@@ -27,9 +27,34 @@ pub struct Preview<'a> {
     /// Its first steps. No host was asked, so for a host to change the first step is a probe; everything else
     /// depends on the result.
     pub plan: Plan,
+    /// Why nobody can take the steps on its host.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub unreachable: Option<String>,
+    /// What the probe leads to if the host is as its Node tells; `None` if there is no probe.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub then: Option<Then>,
     /// The effect of the login keys on it; `None` if there is none, or the keys are unknown.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub key: Option<KeyPreview>,
+}
+
+/// What follows the probe of a host.
+#[derive(Clone, Debug, Eq, JsonSchema, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Then {
+    /// The host becomes a node.
+    SetUp,
+    /// The node gets another version, in a slot of the disruption budget.
+    Upgrade {
+        /// The version that it has.
+        from: String,
+        /// The version that it gets.
+        to: String,
+    },
+    /// The host is given back and the Node deleted, in a slot of the disruption budget.
+    Remove,
+    /// Nothing, unless the host differs from what is wanted.
+    Nothing,
 }
 
 /// The effect of changed login keys on the host of an instance.
@@ -81,28 +106,49 @@ pub fn preview<'a>(
     release: &Arc<Release>,
     now: Timestamp,
 ) -> Vec<Preview<'a>> {
-    let preview = |assignment: &Assignment<'a>| Preview {
-        assignment: assignment.clone(),
-        plan: first_steps(assignment, release, hosts, keys, now),
-        key: keys.and_then(|keys| key(assignment, assignments, hosts, keys)),
+    let preview = |assignment: &Assignment<'a>| {
+        let inputs = inputs(assignment, release, hosts, keys);
+        let plan = Memory::default().plan(&inputs, now);
+        let asks_host = plan.steps.iter().any(|step| step.action.is_on_host());
+        let unreachable = inputs.reach.as_ref().err().filter(|_| asks_host);
+        let unreachable = unreachable.map(ToString::to_string);
+        let is_asked = asks_host && unreachable.is_none();
+        let then = is_asked.then(|| Then::of(assignment, &release.version));
+        let (plan, key) = match &unreachable {
+            Some(_) => (Plan::settled(), None),
+            None => (plan, keys.and_then(|keys| key(assignment, assignments, hosts, keys))),
+        };
+        Preview { assignment: assignment.clone(), plan, unreachable, then, key }
     };
     assignments.instances.iter().map(preview).collect()
 }
 
-/// The first plan of the instance's worker. Which keys let us in does not matter before the host is asked.
-fn first_steps(
+/// The inputs of the instance's worker. Which keys let us in does not matter before the host is asked.
+fn inputs(
     assignment: &Assignment<'_>,
     release: &Arc<Release>,
     hosts: &KnownHosts,
     keys: Option<&LoginKeys>,
-    now: Timestamp,
-) -> Plan {
+) -> InstanceInputs {
     let unknown = LoginKeys::one(Sha256::of(&[]));
     let keys = keys.unwrap_or(&unknown);
     // A user name on record is taken for readable.
     let decrypt = |text: &str| Some(text.to_owned());
     let login = Login { keys, rotation: None, username: None, decrypt: &decrypt };
-    Memory::default().plan(&InstanceInputs::of(assignment, release, hosts, login), now)
+    InstanceInputs::of(assignment, release, hosts, login)
+}
+
+impl Then {
+    fn of(assignment: &Assignment<'_>, version: &str) -> Self {
+        if matches!(assignment.intent, Intent::Remove(_)) {
+            return Self::Remove;
+        }
+        match assignment.node.and_then(NodeFacts::version) {
+            None => Self::SetUp,
+            Some(same) if same == version => Self::Nothing,
+            Some(other) => Self::Upgrade { from: other.to_owned(), to: version.to_owned() },
+        }
+    }
 }
 
 /// The effect of these keys on the host of a listed instance or of a Machine.
@@ -191,7 +237,29 @@ impl fmt::Display for Preview<'_> {
         for step in &self.plan.steps {
             write!(f, "\n  would {}, because {}", step.action, step.because)?;
         }
+        if let Some(why) = &self.unreachable {
+            write!(f, "\n  would not log in: {why}")?;
+        }
+        if let Some(then) = &self.then {
+            write!(f, "\n  {then}")?;
+        }
         self.key.as_ref().map_or(Ok(()), |key| write!(f, "\n  {key}"))
+    }
+}
+
+impl fmt::Display for Then {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::SetUp => f.write_str("would then set the host up as a node"),
+            Self::Upgrade { from, to } => write!(
+                f,
+                "would then upgrade it from {from} to {to}, drained, once it has a slot of the disruption budget"
+            ),
+            Self::Remove => f.write_str(
+                "would then give the host back and delete its node, once it has a slot of the disruption budget",
+            ),
+            Self::Nothing => f.write_str("would then do nothing, unless the host differs"),
+        }
     }
 }
 

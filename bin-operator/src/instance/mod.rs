@@ -58,7 +58,7 @@ pub struct Worker {
     tried: AttemptedStep,
     /// Since when its host does not answer.
     unreachable_since: Option<Timestamp>,
-    /// Whether anything was done since the instance was last settled.
+    /// Whether work was done since the instance was last settled.
     worked: bool,
 }
 
@@ -89,7 +89,7 @@ impl Worker {
         while self.inputs.has_changed().is_ok() {
             let inputs = Arc::clone(&self.inputs.borrow_and_update());
             let plan = self.memory.plan(&inputs.instance, clock::now());
-            if self.memory.begins_to_rest() {
+            if self.memory.meets_other_writer() {
                 self.executor.announcer.tell(&inputs.instance, &News::OtherWriter);
             }
             self.claim(&inputs.instance);
@@ -146,7 +146,7 @@ impl Worker {
             if let Some(news) = News::of(step, &outcome) {
                 self.executor.announcer.tell(&inputs.instance, &news);
             }
-            self.worked |= !looks;
+            self.worked |= step.is_work();
             self.setbacks.succeeded(&self.tried);
             if self.setbacks.is_empty() {
                 self.executor.metrics.retries.remove(&self.label);

@@ -295,11 +295,9 @@ fn a_name_that_was_not_looked_up_is_no_mistake() {
     assert!(labelled(&planned, "note: ").concat().contains("--facts FILE"), "{planned:?}");
 }
 
-#[test]
-fn a_settled_host_on_record_would_only_be_probed() {
-    let key = "AAAAC3NzaC1lZDI1NTE5AAAAIAABAgMEBQYHCAkKCwwNDg8QERITFBUWFxgZGhscHR4f";
-    let wire = BASE64_STANDARD.decode(key).unwrap();
-    let fingerprint = wmco_core::host_key::HostKey::from_wire(&wire).unwrap().fingerprint();
+/// What `plan` says of a listed host that is on record as closed, with these other entries of its ConfigMap of host keys
+/// and annotations of its Node.
+fn planned_on_record(kept: &str, annotations: &str) -> Run {
     let input = format!(
         r#"
 kind: ConfigMap
@@ -309,16 +307,53 @@ data: {{10.0.0.1: username=core}}
 kind: ConfigMap
 metadata: {{name: windows-ssh-host-keys}}
 data:
-  10.0.0.1: {key}
-  10.0.0.1_host: '{{"ipv4": "10.0.0.1", "node": "win-1", "pinned": "{fingerprint}", "closedFor": "{fingerprint}"}}'
+  {kept}
+  10.0.0.1_host: '{{"ipv4": "10.0.0.1", "node": "win-1", "pinned": "{0}", "closedFor": "{0}"}}'
 ---
 kind: Node
-metadata: {{name: win-1, uid: "1", labels: {{kubernetes.io/os: windows}}}}
+metadata: {{name: win-1, uid: "1", labels: {{kubernetes.io/os: windows}}, annotations: {{{annotations}}}}}
 status: {{addresses: [{{type: InternalIP, address: 10.0.0.1}}]}}
-"#
+"#,
+        pinned().1
     );
-    let planned = run(&["plan", "-f", "-"], &input);
-    assert!(planned.out.contains("\n  would probe, because"), "{planned:?}");
+    run(&["plan", "-f", "-", "--operator-version", "2.0.0"], &input)
+}
+
+/// A host key and its fingerprint.
+fn pinned() -> (&'static str, String) {
+    let key = "AAAAC3NzaC1lZDI1NTE5AAAAIAABAgMEBQYHCAkKCwwNDg8QERITFBUWFxgZGhscHR4f";
+    let wire = BASE64_STANDARD.decode(key).unwrap();
+    (key, wmco_core::host_key::HostKey::from_wire(&wire).unwrap().fingerprint())
+}
+
+#[test]
+fn a_host_on_record_would_only_be_probed_and_what_follows_is_told() {
+    let kept = format!("10.0.0.1: {}", pinned().0);
+    let version = |version: &str| format!("{}: {version}", names::VERSION_ANNOTATION);
+    for (annotations, then) in [
+        (String::new(), "would then set the host up as a node"),
+        (version("2.0.0"), "would then do nothing, unless the host differs"),
+        (
+            version("1.0.0"),
+            "would then upgrade it from 1.0.0 to 2.0.0, drained, once it has a slot of the disruption budget",
+        ),
+    ] {
+        let planned = planned_on_record(&kept, &annotations);
+        assert!(planned.out.contains("\n  would probe, because"), "{planned:?}");
+        assert!(planned.out.ends_with(&format!("\n  {then}\n")), "{planned:?}");
+    }
+}
+
+/// As the operator does.
+#[test]
+fn a_host_whose_pinned_key_is_gone_would_not_be_logged_in_to() {
+    let planned = planned_on_record("other: text", "");
+    let lines: Vec<&str> = planned.out.lines().skip(1).collect();
+    let [line] = lines[..] else { panic!("{planned:?}") };
+    assert!(
+        line.starts_with("  would not log in: the pinned key `10.0.0.1` is gone"),
+        "{planned:?}"
+    );
 }
 
 #[test]

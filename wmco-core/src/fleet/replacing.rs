@@ -135,7 +135,7 @@ struct Siblings<'a> {
 enum Outage {
     /// It never was a node, so it may be the successor of another one.
     NeverJoined,
-    /// It was a node and waits for a disruption slot.
+    /// It was a node and waits for a disruption slot, of which there is none for it now.
     AwaitsSlot,
     /// It was a node, refuses our key and has not been ready for long. It waits for its own replacement.
     Stranded,
@@ -303,11 +303,12 @@ impl Outage {
         observed: &Observed<'_>,
     ) -> Self {
         let node = assignment.and_then(Assignment::node_name);
+        let has_permit = assignment.is_some_and(|it| it.intent.permit().is_some());
         if !was_node(machine, observed.hosts) {
             Self::NeverJoined
         } else if refuses && observed.unready.contains(&machine.facts.name) {
             Self::Stranded
-        } else if node.is_some_and(|node| observed.claims.contains(node)) {
+        } else if node.is_some_and(|node| observed.claims.contains(node)) && !has_permit {
             Self::AwaitsSlot
         } else {
             Self::MayRecover

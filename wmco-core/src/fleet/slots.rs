@@ -26,9 +26,9 @@ pub(super) fn hand_out<'a>(
     if asking.iter().all(|names| names.is_empty()) {
         return Slots::default();
     }
-    let budget = budget.saturating_sub(replaced.count());
-    let mut slots = Slots::count(instances, budget, made, observed);
-    slots.lend(instances, replaced, health);
+    let mut slots =
+        Slots::count(instances, budget.saturating_sub(replaced.count()), made, observed);
+    slots.lend(instances, budget, replaced, health);
     let mut queue: Vec<&mut Assignment<'_>> = instances.iter_mut().collect();
     let given_up = times_given_up(observed.nodes);
     queue.sort_by_key(|instance| given_up.get(instance.node_name()?).copied());
@@ -124,23 +124,42 @@ impl Slots {
     }
 
     /// Records which nodes may use the slots of Machines that are being replaced, one each.
-    fn lend(&mut self, instances: &[Assignment<'_>], replaced: &Replaced<'_>, health: &Health<'_>) {
+    ///
+    /// A mark does not tell whose slot its node took. As many count as borrowed as go beyond the budget, those of other
+    /// MachineSets first: a slot that is lent once too often disrupts nothing that works, one that is not lent lets a
+    /// successor wait for what its MachineSet holds.
+    fn lend(
+        &mut self,
+        instances: &[Assignment<'_>],
+        budget: usize,
+        replaced: &Replaced<'_>,
+        health: &Health<'_>,
+    ) {
         if replaced.count() == 0 {
             return;
         }
-        let by_set = replaced.by_set().into_iter();
-        self.lendable = by_set.map(|(set, count)| (set.to_owned(), count)).collect();
+        let mut holders: BTreeMap<&str, usize> = BTreeMap::new();
         for instance in instances {
             let Some(node) = instance.node_name() else { continue };
             let Some(set) = replaced.waits_for(instance, health) else { continue };
             if self.disrupted.contains(node) {
-                self.lendable
-                    .entry(set.to_owned())
-                    .and_modify(|left| *left = left.saturating_sub(1));
+                *holders.entry(set).or_default() += 1;
             } else {
                 self.lent.insert(node.to_owned(), set.to_owned());
             }
         }
+        let borrowed = (replaced.count() + self.disrupted.len()).saturating_sub(budget);
+        let by_set = replaced.by_set();
+        let may_have =
+            |set: &str, slots: usize| slots.min(holders.get(set).copied().unwrap_or_default());
+        let all: usize = by_set.iter().map(|(set, slots)| may_have(set, *slots)).sum();
+        let lendable = by_set.iter().map(|(set, slots)| {
+            let own = may_have(set, *slots);
+            let of_others = all - own;
+            let left = slots - own.min(borrowed.saturating_sub(of_others));
+            ((*set).to_owned(), left)
+        });
+        self.lendable = lendable.collect();
     }
 
     /// Takes a slot for a node, or for an instance without a node, unless the node already holds one.

@@ -61,10 +61,8 @@ pub struct Memory {
     effect: Effect,
     /// Corrections of the Node's metadata.
     corrections: Corrections,
-    /// Until when the last correction rests that another writer undid.
-    rests_until: Option<Timestamp>,
-    /// The last of these times that somebody asked for.
-    told_until: Option<Timestamp>,
+    /// Another writer who undoes corrections again and again.
+    other_writer: OtherWriter,
     /// Whether our last change of the Node was made, and not another writer's instead.
     is_patched: bool,
 }
@@ -94,6 +92,18 @@ enum Search {
     Open,
     /// No Node exists.
     InVain,
+}
+
+/// Whether another writer undoes corrections again and again.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+enum OtherWriter {
+    /// No.
+    #[default]
+    None,
+    /// Yes, and nobody has asked since.
+    Met,
+    /// Yes, as somebody has asked for.
+    Told,
 }
 
 /// Effect of the steps of the last plan.
@@ -131,7 +141,9 @@ impl Memory {
         self.registration.meet(node);
         let mut plan = self.decide(inputs, now);
         if let Some((patch, until)) = self.rests_from_correcting(&plan, now) {
-            self.rests_until = Some(until);
+            if self.other_writer == OtherWriter::None {
+                self.other_writer = OtherWriter::Met;
+            }
             plan = self.meanwhile(inputs, &patch, until, now);
         }
         if plan.steps.iter().any(|step| changes_marks(&step.action)) {
@@ -159,6 +171,9 @@ impl Memory {
         now: Timestamp,
     ) -> Option<(NodePatch, Timestamp)> {
         self.corrections.forget_calm(since_epoch(now));
+        if self.corrections.is_calm() {
+            self.other_writer = OtherWriter::None;
+        }
         corrections_in(plan).find_map(|patch| {
             let rests_until = self.corrections.rests_until(&patch.to_string())?;
             let until = Timestamp::UNIX_EPOCH + SignedDuration::try_from(rests_until).ok()?;
@@ -196,9 +211,14 @@ impl Memory {
         }
     }
 
-    /// Whether corrections of what another writer changes again and again have begun to rest since this was asked last.
-    pub fn begins_to_rest(&mut self) -> bool {
-        std::mem::replace(&mut self.told_until, self.rests_until) != self.rests_until
+    /// Whether people are to hear now that another writer undoes corrections again and again: once, until there was
+    /// nothing to correct for a while.
+    pub fn meets_other_writer(&mut self) -> bool {
+        let is_new = self.other_writer == OtherWriter::Met;
+        if is_new {
+            self.other_writer = OtherWriter::Told;
+        }
+        is_new
     }
 
     /// Whether the awaited state may have been reached without being visible in the last observation of the host:

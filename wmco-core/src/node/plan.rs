@@ -263,6 +263,13 @@ impl Plan {
     }
 }
 
+impl Step {
+    /// Whether it brings its instance further, beyond a look and beyond metadata that somebody changed.
+    pub fn is_work(&self) -> bool {
+        !self.action.looks() && self.because != Because::MetadataDiffers
+    }
+}
+
 impl Action {
     /// Whether it only observes or records the state of the host, so that its success does not mean that a later,
     /// formerly failing step works.

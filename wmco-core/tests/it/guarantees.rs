@@ -259,6 +259,33 @@ proptest! {
     }
 }
 
+/// Two Machines of one set hold slots of their own when the key changes: the successor of the first one works in the
+/// slot that its MachineSet holds, before the second one goes.
+#[test]
+fn a_successor_does_not_wait_for_a_slot_that_its_sibling_holds() {
+    let start = Start { hosts: 1, budget: 2, features: 0, configured: true, sets: 2 };
+    let rounds = [Event::Round(0); 6];
+    let events = [[Event::Bump].as_slice(), &rounds, &[Event::Key(KeyEvent::Change)]].concat();
+    settles(&mut after(start, &events)).unwrap();
+}
+
+/// Nobody can know of a Machine that people ignore where it is, once the Machine API says of another one that it is there.
+#[test]
+fn an_ignored_machine_is_where_the_machine_api_says() {
+    let start = Start { hosts: 2, budget: 1, features: 0, configured: false, sets: 1 };
+    let events = [
+        Event::Of(MachineEvent::Scale(0, 2)),
+        Event::Round(0),
+        Event::Round(32),
+        Event::Of(MachineEvent::Move(5, 2)),
+        Event::Of(MachineEvent::Ignore(2)),
+        Event::TimePasses,
+        Event::Of(MachineEvent::Move(0, 3)),
+        Event::Round(0),
+    ];
+    settles(&mut after(start, &events)).unwrap();
+}
+
 /// What takes less than half a minute, or what `PROPTEST_CASES` asks for.
 fn cases() -> u32 {
     std::env::var("PROPTEST_CASES").ok().and_then(|text| text.parse().ok()).unwrap_or(400)

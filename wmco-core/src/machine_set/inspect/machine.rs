@@ -11,6 +11,7 @@ use crate::facts::UserDataRef;
 use crate::limits::{SMALL_WINDOWS_DISK_GIB, WINDOWS_DISK_GIB};
 use crate::names::OS_ID_WINDOWS;
 use crate::names::machine_api::MACHINE_SET_KIND;
+use crate::units::Quantity;
 
 /// Where the size of disks comes from.
 const SAMPLES: &str = "OpenShift's samples";
@@ -159,11 +160,17 @@ fn disk(set: Set<'_>, platform: Platform, found: &mut Inspection) {
         Platform::Aws => ("/blockDevices/0/ebs/volumeSize", SMALL_WINDOWS_DISK_GIB, SAMPLES),
         Platform::Azure => ("/osDisk/diskSizeGB", WINDOWS_DISK_GIB, "most images of Windows"),
         Platform::Gcp => ("/disks/0/sizeGb", SMALL_WINDOWS_DISK_GIB, SAMPLES),
-        Platform::Nutanix => return,
+        Platform::Nutanix => ("/systemDiskSize", SMALL_WINDOWS_DISK_GIB, SAMPLES),
         Platform::VSphere => ("/diskGiB", SMALL_WINDOWS_DISK_GIB, SAMPLES),
     };
-    let gib = set.provider(at).and_then(Value::as_u64).filter(|gib| *gib > 0);
-    if gib.is_some_and(|gib| gib < u64::from(least)) {
+    // Some providers take a number of GiB, some a quantity.
+    let quantity = match set.provider(at) {
+        Some(Value::Number(gib)) => format!("{gib}Gi"),
+        size => size.and_then(Value::as_str).unwrap_or_default().to_owned(),
+    };
+    let megabytes = |size: &str| size.parse().map(Quantity::megabytes).ok();
+    let size = megabytes(&quantity).filter(|size| *size > 0);
+    if size.is_some() && size < megabytes(&format!("{least}Gi")) {
         found.warning(field(at), format!("is less than {least}, the size of {of}"));
     }
 }

@@ -192,6 +192,26 @@ fn disks_of_azure() {
 }
 
 #[test]
+fn disks_that_windows_hardly_fits_on() {
+    for (platform, member, small) in [
+        (Platform::Gcp, "disks[0].sizeGb", json!(40)),
+        (Platform::VSphere, "diskGiB", json!(119)),
+        (Platform::Nutanix, "systemDiskSize", json!("40Gi")),
+        (Platform::Nutanix, "systemDiskSize", json!("120G")),
+    ] {
+        let change = |set: &mut Value| {
+            let provider = at(set, PROVIDER);
+            match platform {
+                Platform::Gcp => provider["disks"][0]["sizeGb"] = small.clone(),
+                _ => provider[member] = small.clone(),
+            }
+        };
+        let field = format!("spec.template.spec.providerSpec.value.{member}");
+        told(platform, change, warning, &field, &["is less than 120"]);
+    }
+}
+
+#[test]
 fn a_selector_that_finds_other_machines() {
     let label = "machine.openshift.io/cluster-api-machineset";
     let field = format!("spec.selector.matchLabels[{label}]");

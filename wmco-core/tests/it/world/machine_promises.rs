@@ -117,8 +117,10 @@ impl World {
                 continue;
             }
             let is_there = internal_ipv4(&machine.facts) == Some(host.address);
-            if machine.instance == Err(Unfit::Deleted) && shows(host.address) {
-                // Its address may be another one's already, and nobody could tell since when.
+            let gave_up = machine.instance == Err(Unfit::Deleted)
+                || machine.instance == Err(Unfit::Ignored) && !is_there;
+            if gave_up && shows(host.address) {
+                // Its address is another one's already, as the Machine API says, and nobody could tell since when.
             } else if matches!(machine.instance, Err(Unfit::Ignored | Unfit::Deleted)) {
                 broken.push(format!("though {name} is ignored or deleted"));
             } else if is_there && instance.address != key(name) {

@@ -61,6 +61,16 @@ fn waits_for(machine: &str) -> Result<(), Held> {
     Err(Held::Unhealthy { first: key(machine) })
 }
 
+/// The successor has become a node and asks for a slot, while the node of `mac-1` holds one.
+fn successor_asks_beside_a_holder() -> Case {
+    succeeded().with(not_ready).with(|c| {
+        held(&mut c.nodes[0]);
+        c.nodes[1].ready = false;
+        c.nodes[1].annotations.clear();
+        c.claims = vec!["node-2"];
+    })
+}
+
 macro_rules! succession {
     ($(fn $name:ident: $case:expr, $machine:literal => $expected:expr;)*) => { $(
         #[test]
@@ -95,9 +105,28 @@ succession! {
         c.unready.push("mac-3");
         c.nodes[2].ready = false;
     }), "mac-1" => waits_for("mac-3");
+    fn one_that_holds_a_slot_waits_for_a_successor_that_gets_its_own: successor_asks_beside_a_holder(), "mac-1"
+        => waits_for("mac-9");
+    fn one_that_holds_the_only_slot_makes_room: successor_asks_beside_a_holder().with(|c| c.budget = 1), "mac-1" => Ok(());
     fn the_stop_after_three_holds_for_all_machines_of_the_set: expected().with(not_ready_for_long)
         .with(successor_refuses)
         .with(|c| c.host_keys.extend([going(7), going(8)])), "mac-1" => Err(Held::InVain { replaced: 3 });
+}
+
+/// A slot that another Machine of the MachineSet had before is not the one that the MachineSet holds.
+#[test]
+fn a_successor_gets_the_slot_of_its_machineset_beside_a_sibling_that_holds_its_own() {
+    assert_eq!(successor_asks_beside_a_holder().permits(), "node-2");
+    // With one slot in all, the sibling has borrowed it.
+    assert_eq!(successor_asks_beside_a_holder().with(|c| c.budget = 1).permits(), "");
+    // What is held beyond the budget by nodes of others takes nothing from the MachineSet.
+    let others = successor_asks_beside_a_holder().with(|c| {
+        c.nodes[0].ready = true;
+        c.listed = vec![entry(1), entry(2)];
+        c.nodes.extend([node(1), node(2)]);
+        c.nodes[3..].iter_mut().for_each(held);
+    });
+    assert_eq!(others.permits(), "node-2");
 }
 
 /// While the operator runs, nobody makes it forget what it began.
