@@ -102,10 +102,18 @@ fn a_limit_is_a_number_or_off() {
     }
 }
 
+/// A host key and its fingerprint.
+fn pinned() -> (&'static str, String) {
+    let key = "AAAAC3NzaC1lZDI1NTE5AAAAIAABAgMEBQYHCAkKCwwNDg8QERITFBUWFxgZGhscHR4f";
+    let wire = BASE64_STANDARD.decode(key).unwrap();
+    (key, wmco_core::host_key::HostKey::from_wire(&wire).unwrap().fingerprint())
+}
+
 /// A listed host and one of a Machine, both nodes that were configured with the key of this hash; the first
 /// is on record.
 fn configured(hash: &str, lets_in: &str) -> String {
     let annotations = format!("{}: {hash:?}", names::PUBLIC_KEY_HASH_ANNOTATION);
+    let (pin, fingerprint) = pinned();
     format!(
         r#"
 kind: ConfigMap
@@ -115,7 +123,8 @@ data: {{10.0.0.1: username=core}}
 kind: ConfigMap
 metadata: {{name: windows-ssh-host-keys}}
 data:
-  10.0.0.1_host: '{{"ipv4": "10.0.0.1", "node": "win-1", "pinned": "SHA256:x"{lets_in}}}'
+  10.0.0.1: {pin}
+  10.0.0.1_host: '{{"ipv4": "10.0.0.1", "node": "win-1", "pinned": "{fingerprint}"{lets_in}}}'
 ---
 kind: Node
 metadata: {{name: win-1, uid: "1", labels: {{kubernetes.io/os: windows}}, annotations: {{{annotations}}}}}
@@ -317,13 +326,6 @@ status: {{addresses: [{{type: InternalIP, address: 10.0.0.1}}]}}
         pinned().1
     );
     run(&["plan", "-f", "-", "--operator-version", "2.0.0"], &input)
-}
-
-/// A host key and its fingerprint.
-fn pinned() -> (&'static str, String) {
-    let key = "AAAAC3NzaC1lZDI1NTE5AAAAIAABAgMEBQYHCAkKCwwNDg8QERITFBUWFxgZGhscHR4f";
-    let wire = BASE64_STANDARD.decode(key).unwrap();
-    (key, wmco_core::host_key::HostKey::from_wire(&wire).unwrap().fingerprint())
 }
 
 #[test]
