@@ -91,7 +91,7 @@ impl IpNetwork {
         }
         let network = chosen.ok_or(NetworkError::NoIpv4)?;
         match network.cluster_dns()? {
-            IpAddr::V4(dns) => match reserved(dns) {
+            IpAddr::V4(dns) => match (Self { address: dns.into(), prefix: 32 }).reserved() {
                 Some(is) => Err(NetworkError::Reserved { network, dns, is }),
                 None => Ok(network),
             },
@@ -120,6 +120,10 @@ impl IpNetwork {
         })
     }
 
+    const fn v4([a, b, c, d]: [u8; 4], prefix: u8) -> Self {
+        Self { address: IpAddr::V4(Ipv4Addr::new(a, b, c, d)), prefix }
+    }
+
     /// Whether the two networks overlap.
     ///
     /// ```
@@ -133,13 +137,16 @@ impl IpNetwork {
         self.contains(other.address) || other.contains(self.address)
     }
 
-    /// The reserved range of its first or last address, if there is one: Windows then cannot use the network for
-    /// its own traffic. `None` for ordinary networks and for IPv6.
+    /// A reserved range of which it has addresses: Windows then cannot use the network for its own traffic. `None`
+    /// for ordinary networks and for IPv6.
     pub fn reserved(&self) -> Option<&'static str> {
-        let IpAddr::V4(address) = self.address else { return None };
-        let mask = u32::MAX.checked_shl((32 - self.prefix).into()).unwrap_or_default();
-        let first = u32::from(address) & mask;
-        reserved(Ipv4Addr::from(first)).or_else(|| reserved(Ipv4Addr::from(first | !mask)))
+        let mut ranges = RESERVED.iter();
+        ranges.find(|(range, _)| range.overlaps(self)).map(|(_, is)| *is)
+    }
+
+    /// Length of the prefix, in bits.
+    pub const fn prefix(&self) -> u8 {
+        self.prefix
     }
 
     /// Whether it is an IPv4 network.
@@ -172,18 +179,14 @@ impl IpNetwork {
     }
 }
 
-/// The reserved range of an address that no host may have. Source: RFC 6890.
-const fn reserved(address: Ipv4Addr) -> Option<&'static str> {
-    let [first, second, ..] = address.octets();
-    Some(match (first, second) {
-        (0, _) => "of this network (0.0.0.0/8)",
-        (127, _) => "of the loopback (127.0.0.0/8)",
-        (169, 254) => "link-local (169.254.0.0/16)",
-        (224..=239, _) => "multicast (224.0.0.0/4)",
-        (240.., _) => "reserved (240.0.0.0/4)",
-        _ => return None,
-    })
-}
+/// Ranges of which no host may have an address. Source: RFC 6890.
+const RESERVED: [(IpNetwork, &str); 5] = [
+    (IpNetwork::v4([0, 0, 0, 0], 8), "of this network (0.0.0.0/8)"),
+    (IpNetwork::v4([127, 0, 0, 0], 8), "of the loopback (127.0.0.0/8)"),
+    (IpNetwork::v4([169, 254, 0, 0], 16), "link-local (169.254.0.0/16)"),
+    (IpNetwork::v4([224, 0, 0, 0], 4), "multicast (224.0.0.0/4)"),
+    (IpNetwork::v4([240, 0, 0, 0], 4), "reserved (240.0.0.0/4)"),
+];
 
 impl FromStr for IpNetwork {
     type Err = NetworkError;
@@ -247,6 +250,17 @@ mod tests {
             assert!(chosen(text).is_ok(), "{text}");
         }
         assert!(matches!(chosen("172.30.0.0/29"), Err(NetworkError::Small { .. })));
+    }
+
+    #[test]
+    fn reserved_addresses_in_the_middle_of_a_network_count() {
+        let is = |text: &str| text.parse::<IpNetwork>().unwrap().reserved();
+        assert_eq!(is("169.0.0.0/8"), Some("link-local (169.254.0.0/16)"));
+        assert_eq!(is("192.0.0.0/2"), Some("multicast (224.0.0.0/4)"));
+        assert_eq!(is("127.1.2.3/32"), Some("of the loopback (127.0.0.0/8)"));
+        for text in ["169.255.0.0/16", "192.0.0.0/3", "1.0.0.0/8", "::/0"] {
+            assert_eq!(is(text), None, "{text}");
+        }
     }
 
     #[test]

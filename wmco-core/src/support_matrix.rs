@@ -158,13 +158,15 @@ impl std::str::FromStr for Minor {
     /// Reads the start of a version such as `v1.36.2-rc.1`; text after the minor version is ignored.
     fn from_str(text: &str) -> Result<Self, NoMinor> {
         let text = text.trim();
-        let mut parts = text.strip_prefix('v').unwrap_or(text).splitn(3, '.');
-        let mut number = || {
-            let part = parts.next().ok_or(NoMinor)?;
-            let end = part.find(|c: char| !c.is_ascii_digit()).unwrap_or(part.len());
-            part.get(..end).and_then(|digits| digits.parse().ok()).ok_or(NoMinor)
+        let text = text.strip_prefix('v').unwrap_or(text);
+        let (major, rest) = text.split_once('.').ok_or(NoMinor)?;
+        // Some clusters write `36+`.
+        let end = rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len());
+        let number = |digits: &str| {
+            let is_number = digits.bytes().all(|byte| byte.is_ascii_digit());
+            digits.parse().ok().filter(|_| is_number).ok_or(NoMinor)
         };
-        Ok(Self { major: number()?, minor: number()? })
+        Ok(Self { major: number(major)?, minor: number(rest.get(..end).unwrap_or_default())? })
     }
 }
 

@@ -30,8 +30,8 @@ pub enum News {
     Quarantined(Quarantined),
     /// Folders stay on its host, which was given back, since something is in them.
     LeftBehind(Vec<WindowsPath>),
-    /// Its host is not fit to become a node, so it waits.
-    Unfit(Finding),
+    /// Its host is not fit to become a node, so it waits; or it is one, with a doubt.
+    Preflight(Finding),
     /// Its Node is gone, so its kubelet is started again.
     NodeGone,
     /// Its Node is taken out of service.
@@ -79,7 +79,7 @@ impl News {
             | Self::GivenBack => false,
             Self::Quarantined(_)
             | Self::LeftBehind(_)
-            | Self::Unfit(_)
+            | Self::Preflight(_)
             | Self::NodeGone
             | Self::DrainBlocked(_)
             | Self::OtherWriter
@@ -94,7 +94,7 @@ impl News {
             | Self::Removed
             | Self::KeyPinned { .. }
             | Self::LeftBehind(_)
-            | Self::Unfit(_)
+            | Self::Preflight(_)
             | Self::NodeGone
             | Self::MachineDeleted => (false, true),
             Self::Quarantined(_) => (true, true),
@@ -116,7 +116,7 @@ impl News {
             Self::Removed => events::INSTANCE_TEARDOWN,
             Self::KeyPinned { .. } => events::HOST_KEY_PINNED,
             Self::Quarantined(_) | Self::LeftBehind(_) => events::QUARANTINED,
-            Self::Unfit(finding) => finding.reason(),
+            Self::Preflight(finding) => finding.reason(),
             Self::NodeGone => events::NODE_GONE,
             Self::TakenOut(_) => events::NODE_TAKEN_OUT,
             Self::Restarted => events::HOST_RESTARTED,
@@ -164,9 +164,10 @@ impl News {
                 named(folders),
                 host::QUARANTINE
             ),
-            Self::Unfit(finding) => {
+            Self::Preflight(finding) if finding.blocks() => {
                 format!("{called} is left as it is until it is fit to become a node: {finding}")
             }
+            Self::Preflight(finding) => format!("{called}: {finding}"),
             Self::NodeGone if name_in(address).is_some() => format!(
                 "{called}: its Node is gone while its kubelet runs, which is started again to register it; \
                  delete the machine to take it out of the cluster"

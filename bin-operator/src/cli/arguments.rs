@@ -8,8 +8,9 @@ use anyhow::{anyhow, bail};
 use clap::Parser as _;
 use clap::error::ErrorKind;
 use wmco_core::manifests;
+use wmco_core::names::monitoring::EXPORTER_PORT;
 
-use super::Args;
+use super::{Args, Command};
 
 const RUN: &str = "run";
 
@@ -37,7 +38,7 @@ pub(super) fn check(more: &str) -> anyhow::Result<()> {
     }
     let line = ["wmco-operator"].into_iter().chain(manifests::RUN).chain(split(more));
     match Args::try_parse_from(line) {
-        Ok(_) => Ok(()),
+        Ok(args) => check_metrics(&args.command),
         Err(error)
             if matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion) =>
         {
@@ -49,6 +50,19 @@ pub(super) fn check(more: &str) -> anyhow::Result<()> {
             Err(anyhow!("--args: {}", first.strip_prefix("error: ").unwrap_or(first)))
         }
     }
+}
+
+/// Whether probes and Prometheus reach the endpoints.
+fn check_metrics(command: &Command) -> anyhow::Result<()> {
+    let Command::Run(run) = command else { return Ok(()) };
+    let address = run.metrics_bind_address();
+    if address.port() != EXPORTER_PORT || address.ip().is_loopback() {
+        bail!(
+            "--args: leave --metrics-bind-address={address} out, for the Deployment's probes and the Service ask port \
+             {EXPORTER_PORT} of the Pod's address"
+        );
+    }
+    Ok(())
 }
 
 fn split(more: &str) -> impl Iterator<Item = &str> {
@@ -81,11 +95,21 @@ mod tests {
     fn what_run_does_not_know_is_found_before_it_is_deployed() {
         assert!(check("--debugLogging --drain-timeout=2h").is_ok());
         assert!(check("").is_ok());
+        assert!(
+            check("--metrics-bind-address=[::]:9182").is_ok(),
+            "as the Go operator's samples write it"
+        );
         assert!(check("--cache=/other").is_ok(), "it counts more than what the container says");
         for wrong in ["--help", "--cache=/a\nb", "--cache=$(POD_NAME)"] {
             assert!(check(wrong).unwrap_err().to_string().starts_with("--args: "), "{wrong}");
         }
-        for wrong in ["--debug-logging", "--drain-timeout=1", "demo"] {
+        for wrong in [
+            "--debug-logging",
+            "--drain-timeout=1",
+            "demo",
+            "--metrics-bind-address=0.0.0.0:9999",
+            "--metrics-bind-address=127.0.0.1:9182",
+        ] {
             let error = check(wrong).unwrap_err().to_string();
             assert!(
                 error.starts_with("--args: ") && error.contains(wrong.split('=').next().unwrap()),

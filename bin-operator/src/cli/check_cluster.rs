@@ -58,11 +58,16 @@ impl Cluster {
     /// # Errors
     /// The input cannot be read or holds nothing to check, or the cluster does not answer.
     pub(super) fn run(self) -> anyhow::Result<Answer> {
+        let mut lacks = Vec::new();
         let seen = if self.live {
             runtime()?.block_on(look())?
         } else {
             let objects = Reader::new(std::io::stdin()).objects(&self.files)?;
             let seen = cluster_seen(&objects)?;
+            let has_proxy = input::of_cluster(&objects, CONFIGURATION, "Proxy")?.is_some();
+            lacks.extend((!has_proxy).then_some("Proxy"));
+            lacks.extend(objects.nodes.is_empty().then_some("Nodes"));
+            lacks.extend(self.server_version.is_none().then_some("--server-version"));
             if seen == ClusterSeen::default() {
                 bail!(
                     "the input has nothing that tells of a cluster, add its Infrastructure and Network with -f FILE"
@@ -71,7 +76,8 @@ impl Cluster {
             ClusterSeen { server_version: self.server_version, ..seen }
         };
         let found = Found::of(preflight::cluster(&seen));
-        Found { not_judged: seen.not_judged(), ..found }.print(self.output, "the cluster")
+        let not_judged = [seen.not_judged(), lacks].concat();
+        Found { not_judged, ..found }.print(self.output, "the cluster")
     }
 }
 

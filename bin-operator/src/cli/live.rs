@@ -86,6 +86,11 @@ fn time_within(
 }
 
 impl Run {
+    /// Address of the metrics and health endpoints.
+    pub(super) const fn metrics_bind_address(&self) -> SocketAddr {
+        self.metrics_bind_address
+    }
+
     fn ssh(&self) -> SshOptions {
         let mut ssh = SshOptions::default();
         ssh.timeouts.connect = self.connect_timeout.unsigned_abs();

@@ -24,8 +24,9 @@ use wmco_core::fleet::Intent;
 use wmco_core::limits;
 use wmco_core::node::{
     Action, AttemptedStep, Awaited, Because, HostSeen, InstanceInputs, Memory, Next, Outcome, Plan,
-    Rest, Setbacks, Step, Wake, unfit,
+    Rest, Setbacks, Step, Wake, doubts, unfit,
 };
+use wmco_core::preflight::Finding;
 
 use crate::backoff::Pause;
 pub use error::{Failure, StepError};
@@ -227,9 +228,8 @@ impl Worker {
                 self.executor.metrics.retries.remove(&self.label);
                 self.executor.progress.stage(instance, Stage::Awaits(*what));
                 if let (Awaited::HostFit, HostSeen::Probed(probe)) = (what, self.memory.host()) {
-                    for finding in unfit(&instance.desired, instance.node.as_ref(), probe) {
-                        self.executor.announcer.tell(instance, &News::Unfit(finding));
-                    }
+                    let found = unfit(&instance.desired, instance.node.as_ref(), probe);
+                    self.tell_findings(instance, found);
                 }
             }
             Next::Settled => {
@@ -238,10 +238,20 @@ impl Worker {
                 let configured = matches!(instance.desired.intent, Intent::Configure(_));
                 if std::mem::take(&mut self.worked) && configured {
                     self.executor.announcer.tell(instance, &News::Configured);
+                    if let HostSeen::Probed(probe) = self.memory.host() {
+                        let found = doubts(&instance.desired, instance.node.as_ref(), probe);
+                        self.tell_findings(instance, found);
+                    }
                 }
             }
         }
         rest
+    }
+
+    fn tell_findings(&self, instance: &InstanceInputs, found: Vec<Finding>) {
+        for finding in found {
+            self.executor.announcer.tell(instance, &News::Preflight(finding));
+        }
     }
 
     /// Tells people about a failed step and backs off.

@@ -20,11 +20,12 @@ use semver::Version;
 use serde_json::Value;
 
 use crate::cluster::rbac;
+use crate::limits;
 use crate::manifests::{self, Installation};
 use crate::monitoring;
 use crate::names::objects::OPERATOR;
 use crate::registries::{BadReference, ImageReference};
-use crate::text::is_dns_subdomain;
+use crate::text::{cut, is_dns_subdomain, printable};
 
 /// Channels that the bundle is in.
 pub const CHANNELS: [&str; 2] = ["preview", "stable"];
@@ -66,6 +67,10 @@ impl Bundle<'_> {
         let (name, version) = (self.name(), &self.version);
         if !is_dns_subdomain(&name) || *version == Version::new(0, 0, 0) {
             return Err(BundleError::Version { version: version.clone() });
+        }
+        if let Some(text) = self.skip_range.filter(|text| !is_range(text)) {
+            let text = printable(cut(text, limits::FINDING_TEXT_BYTES));
+            return Err(BundleError::SkipRange { text });
         }
         let text = self.catalog_image;
         match text.parse::<ImageReference>() {
@@ -140,6 +145,15 @@ pub enum BundleError {
         /// Why the reference is invalid.
         problem: BadReference,
     },
+    /// Not a range of versions.
+    #[error(
+        "skip range `{text}` cannot be used, write comparisons with versions such as `>=1.0.0 <1.2.3`, further ranges \
+         after `||`"
+    )]
+    SkipRange {
+        /// The input, shortened and printable.
+        text: String,
+    },
     /// Not usable in the names of the bundle.
     #[error(
         "bundle version {version} cannot be used, write for example 1.2.3 or 1.2.3-rc.1, above 0.0.0"
@@ -148,6 +162,24 @@ pub enum BundleError {
         /// The input.
         version: Version,
     },
+}
+
+/// Whether a text is a range of versions as the Operator Lifecycle Manager reads them. Blanks may follow an operator, and
+/// a number may be `x`.
+fn is_range(text: &str) -> bool {
+    let operators = ['<', '>', '=', '!'];
+    let text = operators.iter().fold(text.replace(".x", ".0"), |text, operator| {
+        text.replace(&format!("{operator} "), &operator.to_string())
+    });
+    let is_comparison = |text: &str| {
+        let version = text.trim_start_matches(operators);
+        let operator = text.strip_suffix(version).unwrap_or_default();
+        ["", "<", "<=", ">", ">=", "=", "==", "!", "!="].contains(&operator)
+            && version.parse::<Version>().is_ok()
+    };
+    text.split("||").all(|range| {
+        range.split_whitespace().next().is_some() && range.split_whitespace().all(is_comparison)
+    })
 }
 
 /// `manifests/NAME_GROUP_VERSION_KIND.yaml`, as other tools name such files.
@@ -161,4 +193,21 @@ fn path(object: &Value) -> String {
 fn yaml(object: &Value) -> String {
     // Every JSON value has a form in YAML.
     serde_saphyr::to_string(object).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranges_are_those_of_the_lifecycle_manager() {
+        for range in
+            [">=1.0.0 <1.2.3", "<1.2.3-rc.1", "1.2.x", "> 1.0.0", ">=1.0.0 <1.1.0 || >=2.0.0"]
+        {
+            assert!(is_range(range), "{range}");
+        }
+        for text in ["", " ", "garbage", ">=1", "1.0.0 ||", "=>1.0.0", ">=v1.0.0"] {
+            assert!(!is_range(text), "{text}");
+        }
+    }
 }

@@ -71,7 +71,7 @@ pub use registration::{Registration, Starts};
 pub use rest::{Rest, Wake};
 pub use search::{KnownAs, NodeSearch};
 pub use setbacks::{AttemptedStep, FailureKind, Setbacks};
-pub use vacant::unfit;
+pub use vacant::{doubts, unfit};
 pub use work::{Grounds, HostWork, Vacancy};
 
 use crate::facts::{NodeFacts, PodFacts};

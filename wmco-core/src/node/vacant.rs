@@ -20,15 +20,6 @@ use crate::protocol::{HostStep, Probe};
 /// continues, except with a foreign containerd or kubelet: ours would take its name, and break other workloads there;
 /// and except on a host of another cluster, or on a copy of a host.
 pub fn unfit(desired: &Desired, node: Option<&NodeFacts>, probe: &Probe) -> Vec<Finding> {
-    let Release { vxlan_port, cluster, .. } = &*desired.release;
-    let seen = HostSeen {
-        probe,
-        reverse_names: None,
-        vxlan_port: *vxlan_port,
-        cluster: (!desired.is_made_for_us).then_some(cluster),
-        run_elsewhere: desired.run_elsewhere(node, probe),
-        is_leaving: matches!(desired.intent, Intent::Remove(_)),
-    };
     let is_others = |it: &Finding| {
         matches!(
             it.requirement,
@@ -39,7 +30,7 @@ pub fn unfit(desired: &Desired, node: Option<&NodeFacts>, probe: &Probe) -> Vec<
         )
     };
     let has_begun = probe.state.is_some();
-    let findings = preflight::host(&seen).into_iter();
+    let findings = findings(desired, node, probe);
     let mut found: Vec<_> =
         findings.filter(|it| it.blocks() && (!has_begun || is_others(it))).collect();
     if let Some(cordoned) = node.filter(|node| node.unschedulable) {
@@ -49,6 +40,28 @@ pub fn unfit(desired: &Desired, node: Option<&NodeFacts>, probe: &Probe) -> Vec<
         }
     }
     found
+}
+
+/// Findings that keep nothing from a host, which has this Node, but that an administrator wants to know.
+pub fn doubts(desired: &Desired, node: Option<&NodeFacts>, probe: &Probe) -> Vec<Finding> {
+    findings(desired, node, probe).filter(|finding| !finding.blocks()).collect()
+}
+
+fn findings(
+    desired: &Desired,
+    node: Option<&NodeFacts>,
+    probe: &Probe,
+) -> impl Iterator<Item = Finding> + use<> {
+    let Release { vxlan_port, cluster, .. } = &*desired.release;
+    let seen = HostSeen {
+        probe,
+        reverse_names: None,
+        vxlan_port: *vxlan_port,
+        cluster: (!desired.is_made_for_us).then_some(cluster),
+        run_elsewhere: desired.run_elsewhere(node, probe),
+        is_leaving: matches!(desired.intent, Intent::Remove(_)),
+    };
+    preflight::host(&seen).into_iter()
 }
 
 /// Plans the work on a host without a Node, on which nothing can be disturbed.

@@ -64,22 +64,30 @@ fn platform(infrastructure: &Value) -> Option<Finding> {
 
 fn internal_url(infrastructure: &Value) -> Option<Finding> {
     let found = infrastructure.pointer("/status/apiServerInternalURI");
-    let is_usable = |url: &str| {
-        let url: Option<http::Uri> = url.parse().ok();
-        url.is_some_and(|url| url.scheme_str() == Some("https") && url.host().is_some())
-    };
-    if found.and_then(Value::as_str).is_some_and(is_usable) {
+    let url = found.and_then(Value::as_str).unwrap_or_default();
+    if is_usable(url) {
         return None;
     }
     Some(Finding {
         requirement: Requirement::ApiServerUrl,
         severity: Severity::Blocking,
         at: field(INFRASTRUCTURE, "status.apiServerInternalURI"),
-        seen: shown(found),
+        // It may have a password.
+        seen: if url.contains('@') { "has a user".to_owned() } else { shown(found) },
         needed: "an https URL by which nodes reach the API server".to_owned(),
         next_step: "see why the installation did not write it; kubelets have nowhere to connect to"
             .to_owned(),
     })
+}
+
+/// Whether `url` is one of https, of a host and no user, with a port from 1 to 65535 if with any.
+fn is_usable(url: &str) -> bool {
+    let Ok(url) = url.parse::<http::Uri>() else { return false };
+    let Some(authority) = url.authority() else { return false };
+    let port = authority.port_u16();
+    let with_port = port.map_or_else(String::new, |port| format!(":{port}"));
+    let is_whole = authority.as_str() == format!("{}{with_port}", authority.host());
+    url.scheme_str() == Some("https") && !authority.host().is_empty() && is_whole && port != Some(0)
 }
 
 fn control_plane(infrastructure: &Value) -> Option<Finding> {

@@ -16,6 +16,7 @@ mod api_server;
 mod finding;
 mod host;
 mod network;
+mod overlap;
 mod overlay;
 mod seen;
 #[cfg(test)]
@@ -40,6 +41,7 @@ pub fn cluster(seen: &ClusterSeen) -> Vec<Finding> {
     api_server::check(seen, &mut found);
     network::check(seen, &mut found);
     overlay::check(seen, &mut found);
+    overlap::check(seen, &mut found);
     found.sort();
     found.sort_by_key(|finding| finding.severity);
     found

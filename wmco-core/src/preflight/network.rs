@@ -7,7 +7,7 @@ use super::{ClusterSeen, Finding, Requirement, Seen, Severity, field, quoted, sh
 use crate::ip_network::{IpNetwork, NetworkError};
 use crate::support_matrix::SUPPORTED;
 
-const NETWORK: &str = "networks.config.openshift.io/cluster";
+pub(super) const NETWORK: &str = "networks.config.openshift.io/cluster";
 
 pub(super) fn check(seen: &ClusterSeen, found: &mut Vec<Finding>) {
     let network = match &seen.network {
@@ -15,13 +15,14 @@ pub(super) fn check(seen: &ClusterSeen, found: &mut Vec<Finding>) {
         Seen::ObjectMissing => return found.push(no_object(NETWORK)),
         Seen::Unknown | Seen::KindMissing => return,
     };
-    found.extend(plug_in(network));
+    found.extend(plug_in(NETWORK, "spec.networkType", network));
     found.extend(services(network));
     found.extend(pods(network));
 }
 
-fn plug_in(network: &Value) -> Option<Finding> {
-    let found = network.pointer("/spec/networkType");
+/// Checks the plug-in that `object` names in its `at`.
+pub(super) fn plug_in(name: &str, at: &str, object: &Value) -> Option<Finding> {
+    let found = object.pointer(&format!("/{}", at.replace('.', "/")));
     let is_supported = |name: &str| SUPPORTED.network_types.iter().any(|known| known == name);
     if found.and_then(Value::as_str).is_some_and(is_supported) {
         return None;
@@ -29,7 +30,7 @@ fn plug_in(network: &Value) -> Option<Finding> {
     Some(Finding {
         requirement: Requirement::NetworkType,
         severity: Severity::Blocking,
-        at: field(NETWORK, "spec.networkType"),
+        at: field(name, at),
         seen: shown(found),
         needed: SUPPORTED.network_types.join(" or "),
         next_step: "migrate the cluster's network; no other plug-in connects Windows nodes"
@@ -43,7 +44,10 @@ fn services(network: &Value) -> Option<Finding> {
     let texts: Option<Vec<&str>> = texts.iter().map(Value::as_str).collect();
     let usable = texts.map(IpNetwork::choose);
     let seen = match usable {
-        Some(Ok(_)) => return None,
+        Some(Ok(network)) => match network.reserved() {
+            None => return None,
+            Some(is) => in_reserved(&network, is),
+        },
         None | Some(Err(NetworkError::NoIpv4)) => shown(found),
         Some(Err(error)) => format!("cannot be used: {error}"),
     };
@@ -52,7 +56,7 @@ fn services(network: &Value) -> Option<Finding> {
         severity: Severity::Blocking,
         at: field(NETWORK, "spec.serviceNetwork"),
         seen,
-        needed: "an IPv4 network with an ordinary tenth address, which is the DNS service's"
+        needed: "an IPv4 network of ordinary addresses, the tenth of which is the DNS service's"
             .to_owned(),
         next_step:
             "a cluster keeps its service network for life: install it with another one, such as \
@@ -75,11 +79,16 @@ fn pods(network: &Value) -> Vec<Finding> {
     let found = networks.filter_map(|(index, network)| match network {
         Ok(network) => {
             let is = network.reserved()?;
-            Some(finding(index, format!("is {network}, which is {is} in part or whole")))
+            Some(finding(index, in_reserved(&network, is)))
         }
         Err(text) => Some(finding(index, text)),
     });
     found.collect()
+}
+
+/// What is wrong with a network that has addresses of a reserved range.
+pub(super) fn in_reserved(network: &IpNetwork, is: &str) -> String {
+    format!("is {network}, which is {is} in part or whole")
 }
 
 /// The networks in a list of objects with a `cidr` each; invalid values as printable text.

@@ -3,12 +3,12 @@
 use serde_json::Value;
 
 use super::api_server::no_object;
-use super::network::cidrs;
+use super::network::{cidrs, in_reserved, plug_in};
 use super::{ClusterSeen, Finding, NodeSeen, Requirement, Seen, Severity, field, shown};
 use crate::ip_network::IpNetwork;
 use crate::support_matrix::SUPPORTED;
 
-const OPERATOR_NETWORK: &str = "networks.operator.openshift.io/cluster";
+pub(super) const OPERATOR_NETWORK: &str = "networks.operator.openshift.io/cluster";
 const OVERLAY: &str = "spec.defaultNetwork.ovnKubernetesConfig.hybridOverlayConfig";
 
 pub(super) fn check(seen: &ClusterSeen, found: &mut Vec<Finding>) {
@@ -17,6 +17,9 @@ pub(super) fn check(seen: &ClusterSeen, found: &mut Vec<Finding>) {
         Seen::ObjectMissing => return found.push(no_object(OPERATOR_NETWORK)),
         Seen::Unknown | Seen::KindMissing => return,
     };
+    if network.pointer("/spec/defaultNetwork/type").is_some() {
+        found.extend(plug_in(OPERATOR_NETWORK, "spec.defaultNetwork.type", network));
+    }
     let pointer = format!("/{}", OVERLAY.replace('.', "/"));
     let Some(overlay) = network.pointer(&pointer).filter(|overlay| overlay.is_object()) else {
         return found.push(off());
@@ -32,13 +35,12 @@ pub(super) fn check(seen: &ClusterSeen, found: &mut Vec<Finding>) {
             Ok(network) if !network.is_ipv4() => {
                 found.push(pods(&at, format!("is {network}, which is not IPv4")));
             }
-            Ok(network) => match network.reserved() {
-                Some(is) => {
-                    let seen = format!("is {network}, which is {is} in part or whole");
-                    found.push(pods(&at, seen));
-                }
-                None => found.extend(overlap(&at, network, seen.network.object())),
-            },
+            Ok(network) => {
+                let reserved = network.reserved().map(|is| in_reserved(network, is));
+                let entry = list.and_then(|list| list.get(index));
+                let seen = reserved.or_else(|| undivided(entry?, network));
+                found.extend(seen.map(|seen| pods(&at, seen)));
+            }
             Err(text) => found.push(pods(&at, text.clone())),
         }
     }
@@ -46,7 +48,7 @@ pub(super) fn check(seen: &ClusterSeen, found: &mut Vec<Finding>) {
 }
 
 /// Field with the networks of pods on Windows nodes.
-const OVERLAY_PODS: &str =
+pub(super) const OVERLAY_PODS: &str =
     "spec.defaultNetwork.ovnKubernetesConfig.hybridOverlayConfig.hybridClusterNetwork";
 
 fn off() -> Finding {
@@ -76,21 +78,16 @@ fn pods(at: &str, seen: String) -> Finding {
     }
 }
 
-fn overlap(at: &str, network: &IpNetwork, cluster: Option<&Value>) -> Option<Finding> {
-    let spec = cluster?.get("spec")?;
-    let services = spec.get("serviceNetwork").and_then(Value::as_array).into_iter().flatten();
-    let services = services.filter_map(|text| text.as_str()?.parse().ok());
-    let pods = cidrs(spec.get("clusterNetwork")).into_iter().filter_map(Result::ok);
-    let services = services.map(|it: IpNetwork| ("spec.serviceNetwork", it));
-    let mut others = services.chain(pods.map(|it| ("spec.clusterNetwork", it)));
-    let (where_, other) = others.find(|(_, other)| other.overlaps(network))?;
-    Some(Finding {
-        requirement: Requirement::NetworkOverlap,
-        severity: Severity::Blocking,
-        at: field(OPERATOR_NETWORK, at),
-        seen: format!("is {network}, which has addresses of {other}"),
-        needed: format!("a network apart from `{where_}` of networks.config.openshift.io/cluster"),
-        next_step: "set one that nothing else in or around the cluster uses".to_owned(),
+/// Why a network of pods gives no node a part of it: a node's part is as large as the network or larger.
+fn undivided(entry: &Value, network: &IpNetwork) -> Option<String> {
+    let prefix = entry.get("hostPrefix").filter(|prefix| !prefix.is_null())?;
+    let divides = |prefix: u64| prefix > u64::from(network.prefix()) && prefix <= 32;
+    let is_divided = prefix.as_u64().is_some_and(divides);
+    (!is_divided).then(|| {
+        format!(
+            "is {network} with a hostPrefix that {}, of which no node gets a part",
+            shown(Some(prefix))
+        )
     })
 }
 

@@ -115,6 +115,33 @@ fn situations_of_the_network() {
         ("an overlay over pods", overlay(pods("10.130.0.0/16"))),
         ("an overlay over services", overlay(pods("172.16.0.0/12"))),
         ("an overlay of nonsense", overlay(pods("ten\u{1b}[2J"))),
+        (
+            "an overlay with one network in another",
+            overlay(
+                json!({"hybridClusterNetwork": [{"cidr": "10.132.0.0/14"}, {"cidr": "10.132.0.0/16"}]}),
+            ),
+        ),
+        (
+            "an overlay of which no node gets a part",
+            overlay(json!({"hybridClusterNetwork": [{"cidr": "10.132.0.0/24", "hostPrefix": 23}]})),
+        ),
+        ("services among pods", services(json!(["10.130.0.0/16"]))),
+        ("services around link-local addresses", services(json!(["169.0.0.0/8"]))),
+        (
+            "pods that are to move into the overlay",
+            told(|seen| {
+                let Seen::Object(network) = &mut seen.operator_network else { panic!() };
+                network["spec"]["clusterNetwork"] =
+                    json!([{"cidr": "10.128.0.0/14"}, {"cidr": "10.133.0.0/16"}]);
+            }),
+        ),
+        (
+            "a plug-in that is to come",
+            told(|seen| {
+                let Seen::Object(network) = &mut seen.operator_network else { panic!() };
+                network["spec"]["defaultNetwork"]["type"] = "OpenShiftSDN".into();
+            }),
+        ),
         ("a port that is none", overlay(port(json!("4789")))),
         (
             "another port and Windows Server 2019",
@@ -140,6 +167,9 @@ fn situations_of_the_network() {
 #[test]
 fn situations_of_the_cluster() {
     let status = "/status/platformStatus/type";
+    let url = |url: &str| {
+        told(|seen| set(&mut seen.infrastructure, "/status/apiServerInternalURI", json!(url)))
+    };
     let failing = json!([
         {"type": "Progressing", "status": "True"},
         {"type": "Failing", "status": "True", "message": "operator dns is\ndegraded"},
@@ -165,10 +195,19 @@ fn situations_of_the_cluster() {
         ),
         ("an old API server", told(|seen| seen.server_version = Some("v1.33.9+k3s1".into()))),
         ("a new API server", told(|seen| seen.server_version = Some("v1.40.0".into()))),
+        ("a version with a letter in it", told(|it| it.server_version = Some("v1x.36.2".into()))),
         ("a version that is none", told(|seen| seen.server_version = Some("latest".into()))),
         (
             "an update that fails",
             told(|seen| set(&mut seen.cluster_version, "/status/conditions", failing)),
+        ),
+        (
+            "a cluster that does not work",
+            told(|seen| {
+                let conditions =
+                    json!([{"type": "Available", "status": "False", "reason": "NoEtcd"}]);
+                set(&mut seen.cluster_version, "/status/conditions", conditions);
+            }),
         ),
         (
             "another platform",
@@ -178,6 +217,9 @@ fn situations_of_the_cluster() {
             "no URL for nodes",
             told(|seen| set(&mut seen.infrastructure, "/status/apiServerInternalURI", json!(""))),
         ),
+        ("a URL with a password", url("https://bob:hush@api-int.prod.test:6443")),
+        ("a URL with a port that is none", url("https://api-int.prod.test:99999")),
+        ("a URL without a host", url("https://:6443")),
         (
             "a control plane elsewhere",
             told(|seen| {

@@ -41,22 +41,28 @@ fn kubernetes(server: &str) -> Option<Finding> {
     })
 }
 
-/// Warns about a cluster whose own installation or update is failing; Windows nodes may work all the same.
+/// Warns about a cluster whose own installation or update is failing, or that does not work; Windows nodes may all the
+/// same.
 fn failing(seen: &ClusterSeen) -> Option<Finding> {
     let conditions = seen.cluster_version.object()?.pointer("/status/conditions")?.as_array()?;
     let text = |condition: &Value, name| condition.get(name)?.as_str().map(str::to_owned);
-    let is_failing = |condition: &&Value| {
-        text(condition, "type").as_deref() == Some("Failing")
-            && text(condition, "status").as_deref() == Some("True")
+    let is = |condition: &Value, kind: &str, status: &str| {
+        text(condition, "type").as_deref() == Some(kind)
+            && text(condition, "status").as_deref() == Some(status)
     };
-    let failing = conditions.iter().find(is_failing)?;
+    let find = |(kind, status): (&'static str, &'static str)| {
+        let mut found = conditions.iter().filter(|condition| is(condition, kind, status));
+        Some((kind, status, found.next()?))
+    };
+    let (kind, status, failing) =
+        [("Failing", "True"), ("Available", "False")].into_iter().find_map(find)?;
     let why = text(failing, "message").or_else(|| text(failing, "reason")).unwrap_or_default();
     Some(Finding {
         requirement: Requirement::ClusterVersion,
         severity: Severity::Warning,
-        at: field(CLUSTER_VERSION, "status.conditions[Failing]"),
-        seen: format!("is True: {}", quoted(&why)),
-        needed: "a cluster that was installed or updated to the end".to_owned(),
+        at: field(CLUSTER_VERSION, &format!("status.conditions[{kind}]")),
+        seen: format!("is {status}: {}", quoted(&why)),
+        needed: "a cluster that works, installed or updated to the end".to_owned(),
         next_step: "see `kubectl get clusteroperators` for who fails, before you add Windows nodes"
             .to_owned(),
     })

@@ -7,8 +7,8 @@ use serde_json::json;
 use wmco_core::names::{self, objects};
 
 use super::scenery::{
-    addresses, configure, delete_list, is_finished, listed, nodes, notes, operate_until_settled,
-    patch_config_map, stage, until,
+    addresses, configure, delete_config_map, is_finished, listed, nodes, notes,
+    operate_until_settled, patch_config_map, stage, until,
 };
 
 fn told(stage: &bin_operator::demo::Stage) -> Vec<String> {
@@ -20,7 +20,7 @@ async fn a_list_that_is_gone_removes_nothing() {
     let (all, stage) = (addresses(2), stage(2).await);
     configure(&stage, &all).await;
     let running = operate_until_settled(&stage, &all).await;
-    delete_list(&stage).await;
+    delete_config_map(&stage, objects::INSTANCES_CONFIG_MAP).await;
     let told = until(|| told(&stage).into_iter().find(|note| note.contains("is absent"))).await;
     assert!(told.contains(objects::INSTANCES_CONFIG_MAP), "{told}");
     tokio::time::sleep(Duration::from_secs(1)).await;

@@ -267,6 +267,10 @@ async fn asked(count: u8) -> (Vec<usize>, Vec<usize>, Duration) {
     until(|| (having(&stage, "quay.io", "cache.example") == usize::from(count)).then_some(()))
         .await;
     let took = begun.elapsed();
+    // A broken object beside it changes nothing anywhere.
+    stage.cluster.put(&tag_mirrors("broken", &[("*.example", "cache.example")])).unwrap();
+    until(|| notes(&stage, names::events::REGISTRY_NOT_APPLIED).pop()).await;
+    assert_eq!(having(&stage, "quay.io", "cache.example"), usize::from(count));
     before.assert_undisturbed(&stage);
     let commands = stage.hosts.counts().iter().map(|counts| counts.executions.len()).collect();
     running.stop().await.unwrap();

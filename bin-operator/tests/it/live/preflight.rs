@@ -106,6 +106,19 @@ async fn a_network_that_breaks_changes_nothing_on_nodes_that_run() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn what_is_doubtful_about_a_host_is_told_once_it_is_a_node() {
+    let stage = stage(1).await;
+    let (_, host) = stage.hosts.iter().next().unwrap();
+    host.model().set_free_bytes(7_000_000_000);
+    let running = operate_until_settled(&stage, &addresses(1)).await;
+    let told = || notes(&stage, events::PREFLIGHT_WARNING).into_iter();
+    let note = until(|| told().find(|note| note.contains("disk-space: "))).await;
+    assert!(note.starts_with("10.") && note.contains("next: "), "{note}");
+    running.stop().await.unwrap();
+    stage.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn an_overlay_that_nobody_describes_any_more_keeps_its_port() {
     let (stage, all) = (stage(1).await, addresses(1));
     let running = operate_until_settled(&stage, &all).await;

@@ -201,10 +201,10 @@ pub(super) async fn patch_config_map(stage: &Stage, name: &str, patch: &Value) {
     maps.patch(name, &PatchParams::default(), &Patch::Merge(patch)).await.unwrap();
 }
 
-/// Deletes the list of instances, as a person does.
-pub(super) async fn delete_list(stage: &Stage) {
+/// Deletes a ConfigMap, as a person does.
+pub(super) async fn delete_config_map(stage: &Stage, name: &str) {
     let maps: Api<ConfigMap> = Api::namespaced(admin(stage).await, stage.namespace());
-    maps.delete(objects::INSTANCES_CONFIG_MAP, &DeleteParams::default()).await.unwrap();
+    maps.delete(name, &DeleteParams::default()).await.unwrap();
 }
 
 /// Deletes a Node, as a person does.

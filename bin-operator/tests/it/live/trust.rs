@@ -15,7 +15,8 @@ use wmco_services::certs::Bundle;
 use wmco_sim::host::SimHost;
 
 use super::scenery::{
-    addresses, is_finished, nodes, notes, operate_until_settled, patch_config_map, stage, until,
+    addresses, delete_config_map, is_finished, nodes, notes, operate_until_settled,
+    patch_config_map, stage, until,
 };
 
 const LABEL: &str = "config.openshift.io/inject-trusted-cabundle";
@@ -123,6 +124,17 @@ async fn a_proxy_goes_on_changes_and_goes_off_with_one_restart_per_node() {
     let label = |name| Some(trusted_ca(&stage)?["metadata"]["labels"][name].clone());
     until(|| (label(LABEL)? == "true").then_some(())).await;
     assert_eq!(label("mine"), Some(json!("yes")));
+
+    // So does the whole ConfigMap, and until it is filled again hosts keep what they trust.
+    let uid = |map: Arc<Value>| map["metadata"]["uid"].clone();
+    let before = trusted_ca(&stage).map(uid);
+    delete_config_map(&stage, objects::TRUSTED_CA_CONFIG_MAP).await;
+    until(|| (trusted_ca(&stage).map(uid).is_some_and(|new| Some(new) != before)).then_some(()))
+        .await;
+    assert_eq!(label(LABEL), Some(json!("true")));
+    patch_config_map(&stage, objects::TRUSTED_CA_CONFIG_MAP, &filled).await;
+    rolled_out(&stage, |host| has(host, &proxy, Some(digest(&first)), &[])).await;
+    assert_eq!(restarts(&stage), [0, 0, 0]);
 
     // Variables and roots change at the same time.
     set_proxy(&stage, &json!({"httpProxy": "http://other.test:3128"}));

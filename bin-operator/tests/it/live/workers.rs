@@ -14,8 +14,8 @@ use wmco_core::names::{events, objects};
 
 use super::new_services::{change_worker_config, released};
 use super::scenery::{
-    addresses, admin, configure, delete_list, delete_node, is_finished, kept_keys, listed, nodes,
-    notes, stage, until, within,
+    addresses, admin, configure, delete_config_map, delete_node, is_finished, kept_keys, listed,
+    nodes, notes, stage, until, within,
 };
 
 /// Longer than the operator needs to notice something.
@@ -73,7 +73,7 @@ async fn a_new_worker_waits_for_the_step_of_the_one_before() {
     let (progress, held) = hold(|_, action| action.starts_with("apply"));
     let running = stage.operate(progress).unwrap();
     within(held.reached.notified()).await;
-    delete_list(&stage).await;
+    delete_config_map(&stage, objects::INSTANCES_CONFIG_MAP).await;
     tokio::time::sleep(NOTICED).await;
     stage.list(&listed(&all)).unwrap();
     tokio::time::sleep(NOTICED).await;
