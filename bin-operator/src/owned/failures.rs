@@ -200,14 +200,14 @@ mod tests {
     #[test]
     fn one_step_that_rests_holds_up_no_other() {
         let (mut failures, now) = (Failures::default(), Instant::now());
-        failures.failed(&Attempt::of(&step("one", "ns")), &anyhow!("away"), now);
+        failures.failed(&Attempt::of(&step("one"), "ns"), &anyhow!("away"), now);
         failures.no_plan("services", &anyhow!("missing"), now);
         assert!(!failures.rests(&step("other"), now));
     }
 
     #[test]
     fn only_what_somebody_else_wrote_is_put_right() {
-        let because = |because| Attempt::of(&Step { because, ..step("ns", "ns") }).puts_right;
+        let because = |because| Attempt::of(&Step { because, ..step("ns") }, "ns").puts_right;
         assert!(!because(Because::Missing) && !because(Because::Outdated));
         assert!(because(Because::OtherKeys) && because(Because::Type));
     }
