@@ -58,7 +58,7 @@ pub enum StepError {
         line: String,
     },
     /// The jump host refuses our key.
-    #[error("{refusal}, which is the jump host; the line of the key is `{line}`")]
+    #[error("{refusal}; that is the jump host, and the line of the key is `{line}`")]
     JumpLoginRefused {
         /// The refusal, with the jump host and the user.
         refusal: String,
