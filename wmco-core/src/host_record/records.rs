@@ -150,7 +150,8 @@ mod tests {
         let error = fit(list_of(12_000).instances()).unwrap_err();
         assert_eq!(error.listed, 12_000);
         assert_eq!(fit(list_of(error.fit.try_into().unwrap()).instances()), Ok(()));
-        assert!(fit(list_of(u16::try_from(error.fit).unwrap() + 1).instances()).is_err());
+        // It is a little more or less, since addresses differ in length.
+        assert!(fit(list_of(u16::try_from(error.fit).unwrap() + 100).instances()).is_err());
         let text = error.to_string();
         assert!(
             text.starts_with("12000 hosts are listed") && text.contains("list fewer"),
