@@ -168,7 +168,8 @@ fn disconnect(words: &str) -> Vec<u8> {
     let payload = [&[1, 0, 0, 0, 7], &*text(words), &*text("en")].concat();
     let padding = BLOCK + (BLOCK - (5 + payload.len()) % BLOCK);
     let length = u32::try_from(1 + payload.len() + padding).unwrap();
-    let head = [&*length.to_be_bytes(), &[u8::try_from(padding).unwrap()]].concat();
+    let mut head = length.to_be_bytes().to_vec();
+    head.push(u8::try_from(padding).unwrap());
     [head, payload, vec![0; padding]].concat()
 }
 
