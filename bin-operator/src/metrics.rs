@@ -123,6 +123,8 @@ pub struct Metrics {
     pub unreachable: Family<InstanceLabels, Gauge>,
     /// Since when nodes hold a disruption slot, as far as this process has seen, likewise.
     pub slots: Family<NodeLabels, Gauge>,
+    /// Since when nodes wait for a disruption slot, likewise.
+    pub waits: Family<NodeLabels, Gauge>,
     /// Since when nodes wait for a restart, as far as this process has seen, likewise.
     pub restarts: Family<NodeLabels, Gauge>,
     /// When certificates begin to be valid, in seconds since 1970.
@@ -187,6 +189,10 @@ impl Metrics {
                 slots: at.made(
                     "slot_held_since_timestamp_seconds",
                     "Since when a node holds a disruption slot",
+                ),
+                waits: at.made(
+                    "slot_awaited_since_timestamp_seconds",
+                    "Since when a node waits for a disruption slot",
                 ),
                 restarts: at.made(
                     "restart_pending_since_timestamp_seconds",

@@ -134,7 +134,7 @@ impl Owned {
             let wanted = step.action.is_final().then(|| step.action.wanted());
             let writer = contention.writer(&object, &self.client).await;
             tracing::info!(%step, "own objects");
-            let attempt = Attempt::of(&step);
+            let attempt = Attempt::of(&step, &self.config.namespace);
             let taken = match self.leadership.check() {
                 Ok(()) => self.execute(step.action).await,
                 Err(error) => Err(error.into()),
@@ -148,7 +148,7 @@ impl Owned {
                     }
                     if attempt.puts_right {
                         let note = format!("Own object put right: {}", attempt.text);
-                        self.announcer.put_right(&note);
+                        self.announcer.put_right(&attempt.object, &note);
                     }
                 }
                 Err(error) => failures.failed(&attempt, &error, Instant::now()),

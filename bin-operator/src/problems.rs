@@ -23,7 +23,7 @@ pub struct Problem {
     pub reason: &'static str,
     /// The object that the Event is recorded on.
     pub about: About,
-    /// What stays the same while the words change, for example a count in them; `None` if only the words tell.
+    /// What it is about, and whether other words about that are told; `None` if only the words tell.
     pub topic: Option<Topic>,
 }
 
@@ -34,6 +34,8 @@ pub enum About {
     Instances,
     /// A Machine.
     Machine(OfMachine),
+    /// A Node, by its name.
+    Node(String),
     /// A MachineSet.
     MachineSet {
         /// Its name.
@@ -60,6 +62,7 @@ impl About {
             Self::Instances | Self::Machine(_) | Self::MachineSet { .. } => {
                 "instances cannot be configured"
             }
+            Self::Node(_) => "work on its host waits",
             Self::Cluster => "the cluster is not as windows nodes need it",
             Self::Settings => "windows nodes differ from what the cluster asks for",
             Self::Registries(_) => "windows nodes pull images in another way than the cluster says",
@@ -95,10 +98,18 @@ impl Problem {
         Self { text, reason: events::SETTING_NOT_APPLIED, about: About::Settings, topic: None }
     }
 
+    /// What its Events are counted by, beside the object that they are recorded on.
+    pub fn subject(&self) -> &str {
+        match &self.topic {
+            Some(Topic::Always(topic) | Topic::Once(topic) | Topic::Retold(topic)) => topic,
+            None => self.reason,
+        }
+    }
+
     fn identity(&self) -> Identity {
         let topic = match &self.topic {
             Some(Topic::Retold(topic) | Topic::Once(topic)) => topic,
-            None => &self.text,
+            Some(Topic::Always(_)) | None => &self.text,
         };
         (self.reason, self.about.clone(), topic.clone())
     }
@@ -107,7 +118,7 @@ impl Problem {
     fn is_news_after(&self, text: &str) -> bool {
         match self.topic {
             Some(Topic::Retold(_)) => self.text != text,
-            Some(Topic::Once(_)) | None => false,
+            Some(Topic::Always(_) | Topic::Once(_)) | None => false,
         }
     }
 }

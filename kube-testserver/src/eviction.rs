@@ -7,14 +7,15 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use super::call::Call;
+use super::admission;
+use super::call::{Call, Operation};
 use super::error::{ApiError, Result, Subject};
 use super::label_selector::selects;
 use super::meta;
 use super::resources::StorageKey;
 use super::state::State;
 use super::store::{Store, rfc3339};
-use super::write::{self, DeleteOptions, Preconditions};
+use super::write::{self, DeleteOptions};
 
 const REFUSED: &str = "Cannot evict pod as it would violate the pod's disruption budget.";
 /// Retry delay in seconds while the budget's controller has not observed its latest generation.
@@ -26,7 +27,8 @@ const MOST_UNCONFIRMED: usize = 2000;
 ///
 /// # Errors
 /// 400 for another name in the body, 404 without the Pod, 409 for another uid, 429 if the budget is used up, 500 if
-/// more than one budget matches.
+/// more than one budget matches; that of a policy, usually 422, which sees the creation of an Eviction and no deletion
+/// of a Pod.
 pub(crate) fn evict(
     state: &mut State,
     call: &Call,
@@ -41,6 +43,7 @@ pub(crate) fn evict(
     let place = StorageKey::new("", "pods");
     let pod = state.store.get(&place, &call.namespace, &call.name);
     let pod = Arc::clone(pod.ok_or_else(|| call.not_found())?);
+    admission::validate(state, call, Operation::Create, None, Some(body))?;
     write::check_preconditions(call, &pod, options)?;
     let dry_run = options.dry_run || call.options.dry_run;
     let budget = protecting(&state.store, &call.namespace, &pod)?;
@@ -50,17 +53,17 @@ pub(crate) fn evict(
         }
         _ => None,
     };
-    if !dry_run {
+    let pod = if dry_run {
+        pod
+    } else {
         if let Some(budget) = used {
             state.store.put(&StorageKey::new("policy", "poddisruptionbudgets"), budget);
         }
-        state.store.put(&place, marked(&pod, &rfc3339(call.now)));
-    }
+        state.store.put(&place, marked(&pod, &rfc3339(call.now)))
+    };
     let pod_call = Call { subresource: String::new(), ..call.clone() };
-    // Marking the Pod has changed its version.
-    let options =
-        DeleteOptions { dry_run, preconditions: Preconditions::default(), ..options.clone() };
-    write::delete(state, &pod_call, &options)?;
+    let options = DeleteOptions { dry_run, ..options.clone() };
+    write::delete_admitted(state, &pod_call, pod, &options);
     Ok(json!({
         "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201,
     }))

@@ -23,6 +23,9 @@ pub(crate) fn post(
     mut body: Value,
 ) -> Result<Value> {
     write::set_namespace(call, &mut body)?;
+    if !call.subresource.is_empty() {
+        write::namespace_must_live(state, call)?;
+    }
     match call.subresource.as_str() {
         "eviction" => {
             let place = call.place();

@@ -4,7 +4,8 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use crate::limits::{
-    FAILURE_EVENT_BURST, FAILURE_EVENT_INTERVAL, OBJECT_EVENT_BURST, OBJECT_EVENT_INTERVAL,
+    EVENT_SERIES, FAILURE_EVENT_BURST, FAILURE_EVENT_INTERVAL, SERIES_EVENT_BURST,
+    SERIES_EVENT_INTERVAL,
 };
 
 /// A rate: bursts of so many, then one per interval.
@@ -14,63 +15,100 @@ struct Rate {
     interval: Duration,
 }
 
-const EVENTS_PER_OBJECT: Rate = Rate { burst: OBJECT_EVENT_BURST, interval: OBJECT_EVENT_INTERVAL };
-const EVENTS_OF_FAILURES: Rate =
+const EVENTS_OF_A_SERIES: Rate =
+    Rate { burst: SERIES_EVENT_BURST, interval: SERIES_EVENT_INTERVAL };
+const REPEATED_FAILURES: Rate =
     Rate { burst: FAILURE_EVENT_BURST, interval: FAILURE_EVENT_INTERVAL };
+
+/// What Events have in common that are limited together.
+#[derive(Clone, Debug, Eq, Hash, PartialEq)]
+pub struct EventSeries {
+    /// The object that they are recorded on, for example the list of instances.
+    pub object: String,
+    /// What they are about, where an object stands for many: an instance, an owned object, a topic.
+    pub subject: String,
+    /// Their reason, if they are about attempts that fail and are repeated. Such Events use up nothing of what else
+    /// happens to the subject.
+    pub failure: Option<String>,
+}
 
 /// Counts Events. Times are those of a monotonic clock with any start.
 ///
+/// The first Event of a series is always sent. Later ones are limited for their series, and repeated failures for all
+/// series together, too.
+///
 /// ```
 /// use std::time::Duration;
-/// use wmco_core::event_limiter::EventLimiter;
+/// use wmco_core::event_limiter::{EventLimiter, EventSeries};
 ///
+/// let of = |subject: &str| EventSeries {
+///     object: "ConfigMap windows-instances".into(),
+///     subject: subject.into(),
+///     failure: None,
+/// };
 /// let mut limiter = EventLimiter::default();
-/// let sent = (0..100).filter(|_| limiter.admits("Node win-1", None, Duration::ZERO)).count();
+/// let sent = (0..100).filter(|_| limiter.admits(&of("10.0.0.1"), Duration::ZERO)).count();
 /// assert_eq!(sent, 25);
-/// assert!(limiter.admits("Node win-2", None, Duration::ZERO));
+/// assert!(limiter.admits(&of("10.0.0.2"), Duration::ZERO));
 /// ```
 #[derive(Clone, Debug, Default)]
 pub struct EventLimiter {
-    objects: Buckets,
-    failures: Buckets,
+    /// `None` is for all series that there is no room for.
+    series: HashMap<Option<EventSeries>, Bucket>,
+    /// By reason.
+    failures: HashMap<String, Bucket>,
 }
 
 impl EventLimiter {
-    /// Whether an Event about `object` may be sent at `now`, and counts it. `failure` is the reason of Events about
-    /// attempts that fail and are repeated; those are limited for all objects together, too.
-    pub fn admits(&mut self, object: &str, failure: Option<&str>, now: Duration) -> bool {
-        let failures =
-            failure.is_none_or(|reason| self.failures.has(reason, EVENTS_OF_FAILURES, now));
-        // A host that fails for ever may not use up what others on the same object are told with.
-        let own = failure.map_or_else(|| object.to_owned(), |reason| format!("{object} {reason}"));
-        let admitted = failures && self.objects.has(&own, EVENTS_PER_OBJECT, now);
-        if admitted {
-            self.objects.take(&own, EVENTS_PER_OBJECT, now);
-            if let Some(reason) = failure {
-                self.failures.take(reason, EVENTS_OF_FAILURES, now);
+    /// Whether an Event of `series` may be sent at `now`, and counts it.
+    pub fn admits(&mut self, series: &EventSeries, now: Duration) -> bool {
+        let mut key = Some(series.clone());
+        if self.series.get(&key).is_none_or(|bucket| !bucket.is_in_use(now)) {
+            self.series.retain(|_, bucket| bucket.is_in_use(now));
+            if self.series.len() >= EVENT_SERIES {
+                key = None;
             }
         }
-        admitted
+        let is_first = !self.series.contains_key(&key);
+        let own = self.series.entry(key).or_default();
+        own.asked_at = now;
+        let repeated = series.failure.as_ref().filter(|_| !is_first);
+        let all = repeated.map(|reason| self.failures.entry(reason.clone()).or_default());
+        if !own.has(EVENTS_OF_A_SERIES, now) {
+            return false;
+        }
+        if let Some(all) = all {
+            if !all.has(REPEATED_FAILURES, now) {
+                return false;
+            }
+            all.take(REPEATED_FAILURES, now);
+        }
+        own.take(EVENTS_OF_A_SERIES, now);
+        true
     }
 }
 
-/// For each name, the time at which its whole burst is there again; absent ones have it.
-#[derive(Clone, Debug, Default)]
-struct Buckets(HashMap<String, Duration>);
+/// What is left of a burst.
+#[derive(Clone, Copy, Debug, Default)]
+struct Bucket {
+    /// When the whole burst is there again.
+    full_at: Duration,
+    /// When it was last asked for, in vain or not.
+    asked_at: Duration,
+}
 
-impl Buckets {
-    fn has(&self, name: &str, rate: Rate, now: Duration) -> bool {
-        let used = self.0.get(name).map_or(Duration::ZERO, |full_at| full_at.saturating_sub(now));
-        used <= rate.interval * rate.burst.saturating_sub(1)
+impl Bucket {
+    /// Whether the series goes on: something of its burst is used, or it was asked for a moment ago.
+    fn is_in_use(&self, now: Duration) -> bool {
+        now < self.full_at || now < self.asked_at + SERIES_EVENT_INTERVAL
     }
 
-    fn take(&mut self, name: &str, rate: Rate, now: Duration) {
-        if let Some(full_at) = self.0.get_mut(name) {
-            *full_at = now.max(*full_at) + rate.interval;
-            return;
-        }
-        self.0.retain(|_, full_at| *full_at > now);
-        self.0.insert(name.to_owned(), now + rate.interval);
+    fn has(&self, rate: Rate, now: Duration) -> bool {
+        self.full_at.saturating_sub(now) <= rate.interval * rate.burst.saturating_sub(1)
+    }
+
+    fn take(&mut self, rate: Rate, now: Duration) {
+        self.full_at = now.max(self.full_at) + rate.interval;
     }
 }
 
@@ -80,13 +118,24 @@ mod tests {
     use crate::limits::RETRY_MOST;
 
     const MINUTE: Duration = Duration::from_secs(60);
+    const FAILURE: &str = "InstanceSetupFailure";
+
+    /// What happens to a subject that hangs on the list of instances.
+    fn news<S: ToString>(subject: S) -> EventSeries {
+        let (object, subject) = ("windows-instances".to_owned(), subject.to_string());
+        EventSeries { object, subject, failure: None }
+    }
+
+    fn failures<S: ToString>(subject: S) -> EventSeries {
+        EventSeries { failure: Some(FAILURE.to_owned()), ..news(subject) }
+    }
 
     #[test]
-    fn an_object_gets_a_burst_and_then_one_in_five_minutes() {
+    fn a_series_gets_a_burst_and_then_one_in_five_minutes() {
         let mut limiter = EventLimiter::default();
         let mut sent = |from: u64, to: u64| {
             let seconds = (from..to).map(Duration::from_secs);
-            seconds.filter(|now| limiter.admits("a", None, *now)).count()
+            seconds.filter(|now| limiter.admits(&news("a"), *now)).count()
         };
         assert_eq!(sent(0, 30), 25);
         assert_eq!(sent(30, 300), 0);
@@ -96,16 +145,18 @@ mod tests {
         assert_eq!(sent(later, later + 30), 25);
     }
 
-    /// Each of 2,000 Machines is tried again each minute.
+    /// Each of 2,000 hosts is tried again each minute. All hang on one object.
     #[test]
-    fn two_thousand_that_fail_send_at_most_twenty_in_a_minute() {
+    fn two_thousand_that_fail_are_told_once_each_and_then_twenty_times_in_a_minute() {
         const HOSTS: u32 = 2_000;
         let mut limiter = EventLimiter::default();
         let mut at = Vec::new();
         for round in 0..30 {
             for host in 0..HOSTS {
                 let now = RETRY_MOST.unsigned_abs() * round + MINUTE * host / HOSTS;
-                if limiter.admits(&format!("machine {host}"), Some("MachineSetupFailure"), now) {
+                let admitted = limiter.admits(&failures(host), now);
+                assert!(admitted || round > 0, "the first Event of host {host}");
+                if admitted && round > 0 {
                     at.push(now);
                 }
             }
@@ -113,27 +164,52 @@ mod tests {
         let in_a_minute =
             |from: &Duration| at.iter().filter(|it| (*from..*from + MINUTE).contains(*it)).count();
         assert!(at.iter().map(in_a_minute).max().unwrap() <= 20);
-        assert!(at.len() >= 300, "they are told of all the time: {}", at.len());
+        assert!(at.len() >= 290, "they are told of all the time: {}", at.len());
         // What succeeds beside them is told.
-        assert!(limiter.admits("machine 1", None, MINUTE * 30));
+        assert!(limiter.admits(&news(1), MINUTE * 30));
+    }
+
+    /// A host whose words are new each time beside hosts that fail later.
+    #[test]
+    fn repetitions_of_a_subject_use_up_nothing_of_others() {
+        for of in [news::<u32>, failures::<u32>] {
+            let mut limiter = EventLimiter::default();
+            let sent = (0..1_000_u32)
+                .filter(|second| limiter.admits(&of(0), Duration::from_secs(u64::from(*second))));
+            assert!(sent.count() <= 28);
+            for host in 1..44 {
+                assert!(limiter.admits(&of(host), Duration::from_secs(1_000)), "host {host}");
+            }
+        }
     }
 
     #[test]
-    fn a_host_that_fails_for_ever_hides_no_news_about_its_object() {
+    fn a_host_that_fails_for_ever_hides_no_news_about_itself() {
         let mut limiter = EventLimiter::default();
         for minute in 0..600 {
-            limiter.admits("windows-instances", Some("InstanceSetupFailure"), MINUTE * minute);
+            limiter.admits(&failures("10.0.0.1"), MINUTE * minute);
         }
-        assert!(limiter.admits("windows-instances", None, MINUTE * 600));
+        assert!(limiter.admits(&news("10.0.0.1"), MINUTE * 600));
     }
 
     #[test]
-    fn objects_that_are_quiet_are_forgotten() {
+    fn series_that_are_quiet_are_forgotten() {
         let mut limiter = EventLimiter::default();
         for host in 0..10_000 {
-            let now = Duration::from_secs(host);
-            assert!(limiter.admits(&host.to_string(), None, now));
+            assert!(limiter.admits(&news(host), Duration::from_secs(host)));
         }
-        assert!(limiter.objects.0.len() <= 301, "{}", limiter.objects.0.len());
+        assert!(limiter.series.len() <= 301, "{}", limiter.series.len());
+    }
+
+    /// Subjects without end, for example names that somebody invents.
+    #[test]
+    fn series_have_a_bound_and_those_beyond_it_share_one_rate() {
+        let mut limiter = EventLimiter::default();
+        let mut admits = |host: u32| limiter.admits(&failures(host), Duration::ZERO);
+        let sent = (0..20_000).filter(|host| admits(*host)).count();
+        assert_eq!(sent, EVENT_SERIES + 11);
+        assert_eq!(limiter.series.len(), EVENT_SERIES + 1);
+        // Those that have one keep it.
+        assert!(limiter.admits(&failures(0), MINUTE));
     }
 }

@@ -275,15 +275,18 @@ pub fn gather(instances: usize) -> Duration {
     EACH.saturating_mul(u32::try_from(instances).unwrap_or(u32::MAX)).clamp(LEAST, MOST)
 }
 
-/// Number of Events about one object that may be sent at once. Source: the default of the Kubernetes project's library
-/// for clients in Go.
-pub const OBJECT_EVENT_BURST: u32 = 25;
+/// Number of Events of one series, that is about one subject on one object, that may be sent at once. Source: the default
+/// of the Kubernetes project's library for clients in Go, which counts by object.
+pub const SERIES_EVENT_BURST: u32 = 25;
 
-/// Time after which an object may have one Event more. Source: as above.
-pub const OBJECT_EVENT_INTERVAL: Duration = Duration::from_secs(300);
+/// Time after which a series may have one Event more. Source: as above.
+pub const SERIES_EVENT_INTERVAL: Duration = Duration::from_secs(300);
 
-/// Number of Events of one reason, about attempts that fail and are repeated, that may be sent at once for all objects
-/// together. With the interval at most 20 in a minute. Ours.
+/// How many series are counted at the same time. Source: as above.
+pub const EVENT_SERIES: usize = 4_096;
+
+/// Number of Events of one reason, about attempts that fail again, that may be sent at once for all series together.
+/// With the interval at most 20 in a minute. Ours.
 pub const FAILURE_EVENT_BURST: u32 = 10;
 
 /// Time after which there may be one more of these. Ours.

@@ -104,8 +104,8 @@ impl fmt::Display for Reached {
 pub enum ConnectError {
     /// The server refused all our keys for that user.
     #[error(
-        "{target} refused the private key ({keys}) for user `{user}`, \
-         put its public key into the host's authorized keys or correct the user name"
+        "{target} refused the private key ({keys}) for user `{user}`, put its public key into the host's authorized keys, \
+         correct the user name, or allow its kind in `PubkeyAcceptedAlgorithms`"
     )]
     AuthenticationRefused {
         /// The host.
@@ -128,7 +128,9 @@ pub enum ConnectError {
         said: String,
     },
     /// The connection ended before it was ready.
-    #[error("{target} dropped the connection during {stage}, try again")]
+    #[error(
+        "{target} dropped the connection during {stage}, see the log of its ssh server and what stands between it and us"
+    )]
     Dropped {
         /// The host.
         target: String,
@@ -146,6 +148,17 @@ pub enum ConnectError {
         expected: String,
         /// Fingerprint of the key shown.
         found: String,
+    },
+    /// The server has announced that it takes no key of this kind, so its refusal says nothing of ours.
+    #[error(
+        "{target} takes no keys of this kind ({keys}) for logins, use an ed25519 or ecdsa key, or allow `rsa-sha2-256` and \
+         `rsa-sha2-512` in its ssh server"
+    )]
+    NoAlgorithm {
+        /// The host.
+        target: String,
+        /// Kind and length of each key that was offered.
+        keys: Box<str>,
     },
     /// The server takes no public keys, so it has said nothing of ours.
     #[error(
@@ -236,6 +249,7 @@ impl ConnectError {
         match self {
             Self::AuthenticationRefused { .. } => Retry::WhileNew,
             Self::HostKeyMismatch { .. }
+            | Self::NoAlgorithm { .. }
             | Self::NoPublicKey { .. }
             | Self::Protocol { .. }
             | Self::TooManyTries { .. }
@@ -262,6 +276,7 @@ impl ConnectError {
             | Self::Busy { .. }
             | Self::Dropped { .. }
             | Self::HostKeyMismatch { .. }
+            | Self::NoAlgorithm { .. }
             | Self::NoPublicKey { .. }
             | Self::Protocol { .. }
             | Self::TimedOut {
@@ -284,6 +299,7 @@ impl ConnectError {
             Self::Busy { .. } => "busy",
             Self::Dropped { .. } => "dropped",
             Self::HostKeyMismatch { .. } => "host-key-mismatch",
+            Self::NoAlgorithm { .. } => "no-algorithm",
             Self::NoPublicKey { .. } => "no-public-key",
             Self::NotForwarded { .. } => "not-forwarded",
             Self::Protocol { .. } => "protocol",
@@ -355,7 +371,9 @@ pub enum HostError {
         source: Option<Cause>,
     },
     /// The connection ended.
-    #[error("the connection ended while {doing}, connect again")]
+    #[error(
+        "the connection ended while {doing}, see whether the host restarted, and the network to it"
+    )]
     Dropped {
         /// The operation in progress.
         doing: &'static str,
@@ -364,13 +382,15 @@ pub enum HostError {
     },
     /// The server runs another program in place of our commands.
     #[error(
-        "the ssh server runs another program in place of our commands (it says {}), take `ForceCommand` off the user \
+        "the ssh server runs another program in place of our commands (it says {}{}), take `ForceCommand` off the user \
          in its configuration or `command=` off the line of our key, or give the user `cmd` or PowerShell as shell",
-        Quoted(.said.as_deref())
+        Quoted(.said.as_deref()), if *.ends { "" } else { ", and does not end" }
     )]
     ForcedCommand {
         /// The first line that the program wrote, if any.
         said: Option<String>,
+        /// Whether it came to its end.
+        ends: bool,
     },
     /// The plan cannot be serialized as JSON.
     #[error("the plan cannot be written as json, this is a mistake in the operator")]

@@ -155,8 +155,12 @@ impl Greeting {
         while let Some(search) = &mut self.search {
             let mut bytes = [0; READ_BYTES];
             let mut read = ReadBuf::new(&mut bytes);
-            ready!(Pin::new(&mut *inner).poll_read(cx, &mut read))?;
-            if read.filled().is_empty() {
+            let ended = match ready!(Pin::new(&mut *inner).poll_read(cx, &mut read)) {
+                Ok(()) if read.filled().is_empty() => Some(Ok(())),
+                Ok(()) => None,
+                Err(error) => Some(Err(error)),
+            };
+            if let Some(ended) = ended {
                 // A line without an end is the last that some servers say.
                 let rest = std::mem::take(&mut search.line);
                 let text = printable(String::from_utf8_lossy(&rest).trim_end(), SAID);
@@ -166,7 +170,7 @@ impl Greeting {
                     });
                 }
                 self.search = None;
-                return Poll::Ready(Ok(()));
+                return Poll::Ready(ended);
             }
             match search.feed(read.filled(), &self.heard) {
                 Ok(None) => {}

@@ -28,7 +28,7 @@ pub use dial::{ByteStream, Dialer, Duplex, TcpDialer};
 pub use error::{ConnectError, HostError, Reached, Retry, Stage};
 pub use host::{ApplyOutcome, HostAgent, NoReport, ProbeOutcome, SshHost};
 pub use host_key::{HostKeyPolicy, HostKeyVerdict, SeenHostKey};
-pub use key::{KeyError, PrivateKey, PublicKey};
+pub use key::{EncryptedForm, KeyError, PrivateKey, PublicKey};
 pub use metrics::{Counters, Snapshot};
 pub use options::{Options, PathStyle, Timeouts};
 pub use pool::{Lease, Pool, PoolGauges, PoolLimits};

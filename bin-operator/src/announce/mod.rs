@@ -69,51 +69,49 @@ impl Announcer {
         };
         let (on_node, on_origin) = news.told_on();
         if let Some(node) = instance.node.as_ref().filter(|_| on_node) {
-            self.publish(type_, reason, &note, &reference(&node.name));
+            self.publish(type_, reason, &note, &reference(&node.name), &instance.address);
         }
         if on_origin {
             let origin = self.origin(instance.machine.as_ref());
-            self.publish(type_, reason, &note, &origin);
+            self.publish(type_, reason, &note, &origin, &instance.address);
         }
     }
 
     /// A step failed for a `reason`: told on the Machine or on the ConfigMap, and on the Node too when it
-    /// is about its host key. It is tried again within `pause`.
-    pub fn failed(&self, instance: &InstanceInputs, reason: &str, error: &str, pause: Duration) {
+    /// is about its host key. Repetitions are counted by the same Event, so its words fit every pause.
+    pub fn failed(&self, instance: &InstanceInputs, reason: &str, error: &str) {
         let InstanceInputs { address, machine, node, desired, .. } = instance;
-        let mut next = format!("next attempt within {} s", pause.as_secs());
+        let mut next =
+            format!("it is tried again, after {} s at most", limits::RETRY_MOST.as_secs());
         if node.is_none() && matches!(desired.intent, Intent::Remove(_)) {
             let give_up = HostRecord::give_up_command(&self.namespace, address);
             next = format!("{next}; if this host is gone, give it up by `{give_up}`");
         }
         let what = format!("{}: {error}", Called(address));
-        // Another pause is another Event, so that what the note says of the next attempt is true.
-        let action = format!("{next}: {what}");
-        let what = format!("{}; {next}", cut(&what, limits::EVENT_NOTE_BYTES - 2 - next.len()));
-        let event = || event(EventType::Warning, reason, &action, &what);
+        let note = format!("{}; {next}", cut(&what, limits::EVENT_NOTE_BYTES - 2 - next.len()));
+        let put = |on| {
+            let event = event(EventType::Warning, reason, &what, &note);
+            self.queue.put(Queued { event, on, subject: address.clone(), is_repeated: true });
+        };
         if let (events::HOST_KEY_MISMATCH, Some(node)) = (reason, node) {
-            let on = reference(&node.name);
-            self.queue.put(Queued { event: event(), on, is_repeated: true });
+            put(reference(&node.name));
         }
-        self.queue.put(Queued {
-            event: event(),
-            on: self.origin(machine.as_ref()),
-            is_repeated: true,
-        });
+        put(self.origin(machine.as_ref()));
     }
 
     /// Something is wrong with what people or others of the cluster wrote.
     pub fn wrong(&self, problem: &Problem) {
-        let Problem { text, reason, about, topic: _ } = problem;
+        let Problem { text, reason, about, .. } = problem;
         let on = match about {
             About::Cluster | About::Instances | About::Settings => self.origin(None),
             About::Machine(machine) => self.origin(Some(machine)),
+            About::Node(node) => reference(node),
             About::MachineSet { name, uid } => of_machine_api(MACHINE_SET_KIND, name, uid),
             About::Registries(object) => registries::reference(object),
             About::OperatorCondition(name) => self.operator_condition(name),
             About::Namespace => self.own_namespace(),
         };
-        self.publish(EventType::Warning, reason, text, &on);
+        self.publish(EventType::Warning, reason, text, &on, problem.subject());
     }
 
     /// The cluster's Prometheus scrapes the exporters on nodes from now on, or no more.
@@ -128,18 +126,20 @@ impl Announcer {
             );
             (EventType::Warning, events::MONITORING_DISABLED, note)
         };
-        self.publish(type_, reason, &note, &self.own_namespace());
+        self.publish(type_, reason, &note, &self.own_namespace(), reason);
     }
 
     /// An object of the operator's own was put right.
-    pub fn put_right(&self, note: &str) {
-        self.on_instances(EventType::Normal, events::OWNED_OBJECT_PUT_RIGHT, note);
+    pub fn put_right(&self, object: &str, note: &str) {
+        let reason = events::OWNED_OBJECT_PUT_RIGHT;
+        self.publish(EventType::Normal, reason, note, &self.origin(None), object);
     }
 
     /// A host claims a name that is not its own, or that another one claims, too.
     pub fn disputed(&self, dispute: &Dispute) {
         tracing::warn!(name = dispute.name, "{}", dispute.message);
-        self.on_instances(EventType::Warning, events::NAME_CONFLICT, &dispute.message);
+        let (reason, on) = (events::NAME_CONFLICT, self.origin(None));
+        self.publish(EventType::Warning, reason, &dispute.message, &on, &dispute.name);
     }
 
     /// Something is wrong with a certificate request, or with what it meets: told on the request,
@@ -147,13 +147,9 @@ impl Announcer {
     pub fn warn_of(&self, csr: &ObjectReference, warning: &Warning) {
         let Warning { reason, message, node } = warning;
         if let Some(node) = node {
-            self.publish(EventType::Warning, reason, message, &reference(node));
+            self.publish(EventType::Warning, reason, message, &reference(node), reason);
         }
-        self.publish(EventType::Warning, reason, message, csr);
-    }
-
-    fn on_instances(&self, type_: EventType, reason: &str, note: &str) {
-        self.publish(type_, reason, note, &self.origin(None));
+        self.publish(EventType::Warning, reason, message, csr, reason);
     }
 
     fn operator_condition(&self, name: &str) -> ObjectReference {
@@ -192,10 +188,18 @@ impl Announcer {
         }
     }
 
-    /// An Event that does not get through changes nothing; the log has it too.
-    fn publish(&self, type_: EventType, reason: &str, note: &str, on: &ObjectReference) {
+    /// Records an Event on an object, about a subject. One that does not get through changes nothing; the log has it too.
+    fn publish(
+        &self,
+        type_: EventType,
+        reason: &str,
+        note: &str,
+        on: &ObjectReference,
+        subject: &str,
+    ) {
         let event = event(type_, reason, note, note);
-        self.queue.put(Queued { event, on: on.clone(), is_repeated: false });
+        let (on, subject) = (on.clone(), subject.to_owned());
+        self.queue.put(Queued { event, on, subject, is_repeated: false });
     }
 }
 

@@ -7,7 +7,7 @@ use k8s_openapi::api::core::v1::ObjectReference;
 use kube::runtime::events::{Event, Recorder};
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant;
-use wmco_core::event_limiter::EventLimiter;
+use wmco_core::event_limiter::{EventLimiter, EventSeries};
 use wmco_core::limits;
 
 use crate::metrics::{DropLabels, Metrics};
@@ -16,8 +16,10 @@ use crate::metrics::{DropLabels, Metrics};
 pub(super) struct Queued {
     /// What is to be published.
     pub event: Event,
-    /// The object that it is about.
+    /// The object that it is recorded on.
     pub on: ObjectReference,
+    /// What it is about, where that object stands for many.
+    pub subject: String,
     /// Whether it is about an attempt that failed and is repeated.
     pub is_repeated: bool,
 }
@@ -92,11 +94,12 @@ struct Sender {
 }
 
 impl Sender {
-    async fn send(&mut self, Queued { event, on, is_repeated }: &Queued) {
+    async fn send(&mut self, Queued { event, on, subject, is_repeated }: &Queued) {
         let text = |part: &Option<String>| part.clone().unwrap_or_default();
         let object = [&on.kind, &on.namespace, &on.name].map(text).join("/");
-        let failure = is_repeated.then_some(event.reason.as_str());
-        if !self.limiter.admits(&object, failure, self.begun.elapsed()) {
+        let failure = is_repeated.then(|| event.reason.clone());
+        let series = EventSeries { object, subject: subject.clone(), failure };
+        if !self.limiter.admits(&series, self.begun.elapsed()) {
             return count(&self.metrics, "rate");
         }
         if let Err(error) = self.recorder.publish(event, on).await {

@@ -12,6 +12,7 @@ use serde::Serialize;
 use wmco_core::facts::{Facts, MachineFacts, NodeFacts};
 use wmco_core::fleet::nodes_of;
 use wmco_core::foreign_names::foreign_names;
+use wmco_core::host_record::fit;
 use wmco_core::instances::{Entries, EntryError, Instance, Problem, parse, warnings};
 use wmco_core::limits;
 use wmco_core::names::objects::{DEFAULT_NAMESPACE, INSTANCES_CONFIG_MAP};
@@ -161,12 +162,20 @@ impl Instances {
                 tell("warning", &told);
             }
         }
+        let overfull = checked.iter().filter_map(|(at, entries)| {
+            fit(entries.instances()).err().map(|error| format!("{error}: {at}"))
+        });
+        let overfull: Vec<_> = overfull.collect();
+        for error in &overfull {
+            tell("error", error);
+        }
         let strays = strays(&objects, &checked);
         for stray in &strays {
             tell("error", stray);
         }
         // What was not looked up may be wrong.
-        let wrong = !strays.is_empty() || entries().any(|(_, entry)| entry.is_err());
+        let is_ours = strays.is_empty() && overfull.is_empty();
+        let wrong = !is_ours || entries().any(|(_, entry)| entry.is_err());
         Ok(if wrong { Answer::No } else { Answer::Yes })
     }
 }
@@ -225,6 +234,7 @@ fn report(entries: &Entries, nodes: &[NodeFacts]) -> String {
     let (all, open) = (entries.iter().count(), entries.errors().count() - wrong);
     let noun = if all == 1 { "entry" } else { "entries" };
     let _ = match (wrong, open) {
+        (0, 0) if fit(entries.instances()).is_err() => writeln!(text, "{all} {noun}, too many"),
         (0, 0) => writeln!(text, "{all} {noun}, all fine"),
         (0, open) => writeln!(text, "{all} {noun}, {open} not looked up"),
         (wrong, _) => writeln!(text, "{all} {noun}, {wrong} wrong"),

@@ -7,7 +7,7 @@ use k8s_openapi::api::core::v1::Secret;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use wmco_core::facts::NodeFacts;
-use wmco_core::fleet::Assignments;
+use wmco_core::fleet::{Assignments, SlotWait};
 use wmco_core::names::objects::TLS_CERTIFICATE_KEY;
 use wmco_core::preflight::{Finding, Severity};
 
@@ -19,6 +19,7 @@ pub(super) struct Counts {
     metrics: Metrics,
     blocked: Times,
     slots: Times,
+    waits: Times,
     restarts: Times,
     issued: Issued,
     certificates: BTreeSet<CertificateLabels>,
@@ -39,6 +40,7 @@ impl Counts {
         Self {
             blocked: times(&metrics.blocked_drains),
             slots: times(&metrics.slots),
+            waits: times(&metrics.waits),
             restarts: times(&metrics.restarts),
             metrics,
             issued,
@@ -92,6 +94,7 @@ impl Counts {
     pub(super) fn show(
         &mut self,
         assignments: &Assignments<'_>,
+        waits: &[SlotWait],
         nodes: &[NodeFacts],
         now: Timestamp,
     ) {
@@ -112,6 +115,7 @@ impl Counts {
                 Some((node.name.as_str(), node.drain_blocked_since?.as_second()))
             }),
         );
+        self.waits.show(waits.iter().map(|wait| (wait.node.as_str(), wait.since.as_second())));
         // A mark has no time, so it counts from when it was seen first.
         self.slots.show_marks(assignments.disrupted.iter().copied(), now);
         let restarts = ours().filter(|node| node.wants_restart());

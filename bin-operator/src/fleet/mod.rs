@@ -16,10 +16,13 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use wmco_core::authorized_key::AuthorizedKey;
 use wmco_core::ca_bundle::{Injected, Injection, ProxyTrust};
-use wmco_core::fleet::{self, Assignments, Grants, LoginTry, Notice, Replacement, Unready};
+use wmco_core::fleet::{
+    self, Assignments, Grants, LoginTry, Notice, Replacement, SlotWaits, Topic, Unready,
+};
 use wmco_core::host_record::RecordChange;
 use wmco_core::limits;
 use wmco_core::login_keys::LoginKeys;
+use wmco_core::names::events;
 use wmco_core::names::objects::{CA_BUNDLE_KEY, TLS_SECRET, TRUSTED_CA_CONFIG_MAP};
 use wmco_core::node::{InstanceInputs, Login, due_record, sealed_username};
 use wmco_core::reach::forgotten_jump_keys;
@@ -62,6 +65,7 @@ pub struct Fleet {
     begun: Instant,
     usernames: Usernames,
     counts: Counts,
+    waits: SlotWaits,
     problems: Problems,
     preflight: Preflight,
     release: Option<PreparedRelease>,
@@ -99,6 +103,7 @@ impl Fleet {
             usernames: Usernames::default(),
             counts: Counts::new(executor.metrics.clone(), issued),
             executor,
+            waits: SlotWaits::default(),
             problems: Problems::default(),
             preflight: Preflight::default(),
             release: None,
@@ -211,7 +216,17 @@ impl Fleet {
         self.grants.note(&assignments, running);
         self.instances = assignments.instances.len();
         self.replacing.clone_from(&assignments.replacing);
-        self.counts.show(&assignments, nodes, now);
+        let waits = self.waits.update(&assignments, now);
+        self.counts.show(&assignments, &waits, nodes, now);
+        problems.extend(waits.iter().map(|wait| {
+            let problem = Problem {
+                text: wait.to_string(),
+                reason: events::SLOT_AWAITED,
+                about: About::Node(wait.node.clone()),
+                topic: Some(Topic::Once(wait.since.to_string())),
+            };
+            (problem, limits::SLOT_PATIENCE.unsigned_abs())
+        }));
         let exporter = snapshot::secret(&self.sources.secrets, &config.namespace, TLS_SECRET);
         self.counts.show_certificates(nodes, exporter.as_deref(), now);
         let told = |notice: &Notice| {
@@ -399,11 +414,18 @@ impl Fleet {
         confirmation_used: bool,
         problems: &mut Found,
     ) {
+        let hosts = match changes.len() {
+            0 => "hosts".to_owned(),
+            1 => "1 host has to".to_owned(),
+            count => format!("{count} hosts have to"),
+        };
         if (!changes.is_empty() || !forgotten.is_empty())
             && let Err(error) = self.executor.change_records(changes, forgotten).await
         {
-            let problem = format!("hosts wait until they are on record: {}", crate::chain(&error));
-            problems.insert(problem.into(), limits::MISSING_OBJECT_PATIENCE.unsigned_abs());
+            let text = format!("{hosts} wait until they are on record: {}", crate::chain(&error));
+            let topic = Some(Topic::Retold("records".to_owned()));
+            let problem = Problem { topic, ..Problem::from(text) };
+            problems.insert(problem, limits::MISSING_OBJECT_PATIENCE.unsigned_abs());
         }
         if confirmation_used && let Err(error) = self.executor.use_up_confirmation().await {
             tracing::warn!(error = %crate::chain(&error), "the confirmation stays for now");

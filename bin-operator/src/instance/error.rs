@@ -58,7 +58,7 @@ pub enum StepError {
         line: String,
     },
     /// The jump host refuses our key.
-    #[error("{refusal}, which is the jump host; the line of the key is `{line}`")]
+    #[error("{refusal}; that is the jump host, and the line of the key is `{line}`")]
     JumpLoginRefused {
         /// The refusal, with the jump host and the user.
         refusal: String,
@@ -113,7 +113,7 @@ pub enum StepError {
     #[error("the system gives no random bytes, look at the operator's own host")]
     Random,
     /// What was learned of a host is not kept.
-    #[error("nothing is kept of the host: {0}")]
+    #[error("nothing is kept of the host")]
     Record(#[from] RecordRefused),
     /// The agent refused the whole plan.
     #[error("the agent refused its plan: {error}")]

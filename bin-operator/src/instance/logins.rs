@@ -90,7 +90,10 @@ impl Executor {
         match Box::pin(self.pool.lease(&route)).await {
             Ok(login) => Ok(Ok(login)),
             Err(error) => match StepError::connect(error, &route, reach, &turn.inputs.keys) {
-                StepError::LoginRefused { refusal, .. } => Ok(Err(refusal)),
+                StepError::LoginRefused { refusal, .. }
+                | StepError::Connect(refusal @ ConnectError::NoAlgorithm { .. }) => {
+                    Ok(Err(refusal))
+                }
                 other => Err(other),
             },
         }
@@ -150,6 +153,9 @@ mod tests {
                 found: "SHA256:b".into(),
             }),
             E::HostKeyMismatch { .. } => {
+                Some(E::NoAlgorithm { target: target(), keys: "RSA 4096".into() })
+            }
+            E::NoAlgorithm { .. } => {
                 Some(E::NoPublicKey { target: target(), methods: "password".into() })
             }
             E::NoPublicKey { .. } => Some(E::NotForwarded {

@@ -282,7 +282,7 @@ impl Worker {
         tracing::warn!(instance = %instance.address, error = %text, %retry_at, "step failed");
         self.executor.progress.failed(instance, text.clone(), retry_at);
         let reason = error.event_reason(instance);
-        self.executor.announcer.failed(instance, reason, &text, pause.within);
+        self.executor.announcer.failed(instance, reason, &text);
         if matches!(error, StepError::OtherHostKey { .. }) {
             self.executor.tell_host_key(instance.node.as_ref(), Some(&text)).await;
         }

@@ -38,20 +38,24 @@ fn client() -> Client {
     Client::new(service_fn(answer), "ns")
 }
 
-/// An API server that takes Events, and their notes.
-fn hearing() -> (Client, Arc<Mutex<Vec<String>>>) {
-    let notes = Arc::new(Mutex::new(Vec::new()));
-    let heard = Arc::clone(&notes);
+/// An Event as it was sent: its note, and how often it is counted.
+type Sent = (String, u64);
+
+/// An API server that takes Events, and the Events.
+fn hearing() -> (Client, Arc<Mutex<Vec<Sent>>>) {
+    let all = Arc::new(Mutex::new(Vec::new()));
+    let heard = Arc::clone(&all);
     let answer = move |request: Request<Body>| {
         let heard = Arc::clone(&heard);
         async move {
             let body = request.into_body().collect_bytes().await.unwrap();
             let event: serde_json::Value = serde_json::from_slice(&body).unwrap();
-            heard.lock().unwrap().extend(event["note"].as_str().map(str::to_owned));
+            let note = event["note"].as_str().unwrap().to_owned();
+            heard.lock().unwrap().push((note, event["series"]["count"].as_u64().unwrap_or(1)));
             Ok::<_, Infallible>(Response::new(Body::from(body.to_vec())))
         }
     };
-    (Client::new(service_fn(answer), "ns"), notes)
+    (Client::new(service_fn(answer), "ns"), all)
 }
 
 fn executor() -> Executor {
@@ -147,9 +151,9 @@ struct Failed {
     rests_until: Timestamp,
 }
 
-/// How long a worker rests after failures like this one, and what its Events say of that.
-async fn fail_often(times: usize, error: impl Fn() -> StepError) -> (Vec<Failed>, Vec<String>) {
-    let (client, notes) = hearing();
+/// How long a worker rests after failures like this one, and its Events.
+async fn fail_often(times: usize, error: impl Fn() -> StepError) -> (Vec<Failed>, Vec<Sent>) {
+    let (client, sent) = hearing();
     let (_sender, receiver) = watch::channel(inputs(Intent::Configure(None)));
     let mut worker = Worker::new(receiver, executor_telling(client), Claims::new());
     let instance = worker.inputs.borrow().instance.clone();
@@ -160,8 +164,8 @@ async fn fail_often(times: usize, error: impl Fn() -> StepError) -> (Vec<Failed>
         failures.push(Failed { reported, done: clock::now(), rests_until });
     }
     worker.executor.announcer.sent(Duration::from_secs(240)).await;
-    let notes = notes.lock().unwrap().clone();
-    (failures, notes)
+    let sent = sent.lock().unwrap().clone();
+    (failures, sent)
 }
 
 fn no_address() -> StepError {
@@ -184,26 +188,62 @@ async fn attempts_of_ten_minutes_are_seventeen_at_most() {
     }
 }
 
+/// The pauses differ, and the Event stays the same one, so its words fit each of them.
 #[tokio::test]
-async fn events_say_how_long_a_worker_rests_at_most() {
+async fn repeated_failures_are_one_event_that_is_counted_up() {
     for (error, expected) in
         [(no_address as fn() -> StepError, [1, 2, 4, 8, 16, 32]), (busy, [17, 17, 17, 17, 17, 32])]
     {
-        let (failures, notes) = fail_often(expected.len(), error).await;
+        let (failures, sent) = fail_often(expected.len(), error).await;
         for (failed, seconds) in failures.iter().zip(expected) {
             let within = SignedDuration::from_secs(seconds);
             let least = within.mul_f64(1.0 - limits::RETRY_JITTER);
             assert!(failed.rests_until >= failed.reported + least, "{seconds} s");
             assert!(failed.rests_until <= failed.done + within, "{seconds} s");
+            assert!(within <= limits::RETRY_MOST);
         }
-        let mut expected = expected.to_vec();
-        expected.dedup();
-        let mut said = notes;
-        said.dedup();
-        let is_said = |(note, seconds): (&String, i64)| {
-            note.ends_with(&format!("next attempt within {seconds} s"))
-        };
-        assert_eq!(said.len(), expected.len(), "{said:#?}");
-        assert!(said.iter().zip(expected).all(is_said), "{said:#?}");
+        let counts: Vec<_> = sent.iter().map(|(_, count)| *count).collect();
+        assert_eq!(counts, [1, 2, 3, 4, 5, 6], "{sent:#?}");
+        let note = &sent[0].0;
+        assert!(note.ends_with("; it is tried again, after 60 s at most"), "{note}");
+        assert!(sent.iter().all(|(other, _)| other == note), "{sent:#?}");
     }
+}
+
+/// They all hang on the list of instances.
+#[tokio::test]
+async fn each_host_that_fails_has_an_event_however_often_others_fail() {
+    const HOSTS: usize = 44;
+    let (client, sent) = hearing();
+    let announcer = executor_telling(client).announcer;
+    let mut instance = inputs(Intent::Configure(None)).instance.clone();
+    for round in 0..10 {
+        // The words of the first ones are new each time.
+        for host in 0..HOSTS.min(5 + 5 * round) {
+            instance.address = format!("10.0.0.{host}");
+            let reason = wmco_core::names::events::INSTANCE_SETUP_FAILURE;
+            announcer.failed(&instance, reason, &format!("it fails for the {round}th time"));
+        }
+    }
+    announcer.sent(Duration::from_secs(240)).await;
+    let sent = sent.lock().unwrap();
+    for host in 0..HOSTS {
+        let has_one = |(note, _): &Sent| note.starts_with(&format!("10.0.0.{host}: "));
+        assert!(sent.iter().any(has_one), "host {host}: {sent:#?}");
+    }
+}
+
+/// They hang on the list of instances, too.
+#[tokio::test]
+async fn an_object_that_is_put_right_again_and_again_hides_no_other() {
+    let (client, sent) = hearing();
+    let announcer = executor_telling(client).announcer;
+    for time in 0..100 {
+        announcer.put_right("Secret ns/one", &format!("one was put right for the {time}th time"));
+    }
+    announcer.put_right("ConfigMap ns/other", "the other was put right");
+    announcer.sent(Duration::from_secs(240)).await;
+    let sent = sent.lock().unwrap();
+    assert!(sent.iter().any(|(note, _)| note == "the other was put right"), "{sent:#?}");
+    assert!((25..=27).contains(&sent.len()), "{}", sent.len());
 }

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 use wmco_core::cluster::{Action, Because, Step};
+use wmco_core::fleet::Topic;
 use wmco_core::limits;
 use wmco_core::names::{events, objects};
 
@@ -13,6 +14,8 @@ use crate::problems::{Found, Problem, Problems};
 
 /// A step that is taken.
 pub(super) struct Attempt {
+    /// The object.
+    pub(super) object: String,
     /// What it does, and why.
     pub(super) text: String,
     /// Whether what it is about is there and somebody wrote something else into it.
@@ -43,7 +46,7 @@ struct Failure {
 }
 
 impl Attempt {
-    pub(super) fn of(step: &Step) -> Self {
+    pub(super) fn of(step: &Step, namespace: &str) -> Self {
         let rights = match &step.action {
             Action::CreateUserData { namespace, .. }
             | Action::ChangeUserData { namespace, .. }
@@ -55,7 +58,8 @@ impl Attempt {
             _ => "apply the rights in the operator's deployment again",
         };
         let puts_right = !matches!(step.because, Because::Missing | Because::Outdated);
-        Self { text: step.to_string(), puts_right, rights }
+        let object = step.action.object(namespace).to_string();
+        Self { object, text: step.to_string(), puts_right, rights }
     }
 }
 
@@ -85,7 +89,8 @@ impl Failures {
         let rights = if code == 403 { attempt.rights } else { "it is tried again" };
         // What to do comes first: Events are cut.
         let text = format!("cannot {}; {rights}: {error}", attempt.text);
-        let problem = Problem { reason: events::OWNED_OBJECT_FAILURE, ..Problem::from(text) };
+        let (reason, topic) = (events::OWNED_OBJECT_FAILURE, Topic::Always(attempt.object.clone()));
+        let problem = Problem { reason, topic: Some(topic), ..Problem::from(text) };
         self.note(&attempt.text, error, Some(problem), now);
     }
 
@@ -146,7 +151,7 @@ mod tests {
         let (mut now, mut tries, mut told) = (begin, 0, Vec::new());
         while now < begin + long {
             if !failures.rests(step, now) {
-                failures.failed(&Attempt::of(step), &error(), now);
+                failures.failed(&Attempt::of(step, "ns"), &error(), now);
                 tries += 1;
             }
             told.extend(failures.end_pass(now));
@@ -180,7 +185,7 @@ mod tests {
     fn what_succeeds_after_a_moment_is_not_told_and_begins_anew() {
         let (mut failures, now, step) = (Failures::default(), Instant::now(), step("ns"));
         for _ in 0..5 {
-            failures.failed(&Attempt::of(&step), &anyhow!("away"), now);
+            failures.failed(&Attempt::of(&step, "ns"), &anyhow!("away"), now);
             assert!(failures.rests(&step, now));
             assert_eq!(failures.end_pass(now), []);
         }
@@ -188,21 +193,21 @@ mod tests {
         assert!(!failures.rests(&step, later));
         assert_eq!(failures.end_pass(later), []);
         assert_eq!(failures.next(), None);
-        failures.failed(&Attempt::of(&step), &anyhow!("away"), later);
+        failures.failed(&Attempt::of(&step, "ns"), &anyhow!("away"), later);
         assert!(!failures.rests(&step, later + limits::RETRY_FIRST.unsigned_abs()));
     }
 
     #[test]
     fn one_step_that_rests_holds_up_no_other() {
         let (mut failures, now) = (Failures::default(), Instant::now());
-        failures.failed(&Attempt::of(&step("one")), &anyhow!("away"), now);
+        failures.failed(&Attempt::of(&step("one"), "ns"), &anyhow!("away"), now);
         failures.no_plan("services", &anyhow!("missing"), now);
         assert!(!failures.rests(&step("other"), now));
     }
 
     #[test]
     fn only_what_somebody_else_wrote_is_put_right() {
-        let because = |because| Attempt::of(&Step { because, ..step("ns") }).puts_right;
+        let because = |because| Attempt::of(&Step { because, ..step("ns") }, "ns").puts_right;
         assert!(!because(Because::Missing) && !because(Because::Outdated));
         assert!(because(Because::OtherKeys) && because(Because::Type));
     }

@@ -69,6 +69,19 @@ fn check_data(data: &Data, nodes: &[Node]) -> Run {
     check(&documents.join("\n"), "json")
 }
 
+/// Pasted by mistake: each entry is right, and the operator would begin on none.
+#[test]
+fn a_list_of_more_hosts_than_the_records_hold_is_told() {
+    let hosts = (0..12_000_u16).map(|host| {
+        let [high, low] = host.to_be_bytes();
+        (format!("10.1.{high}.{low}"), "username=Administrator".to_owned())
+    });
+    let run = check(&config_map(&hosts.collect()).to_string(), "text");
+    assert_eq!(run.status, 1, "{}", run.err);
+    assert!(run.out.ends_with("12000 entries, too many\n"), "{}", run.out.len());
+    assert!(run.err.contains("12000 hosts are listed"), "{}", run.err);
+}
+
 #[test]
 fn the_instances_vectors_hold() {
     let cases: Vec<Case<InstancesInput, InstancesExpect>> = cases("instances", INSTANCES);

@@ -160,7 +160,10 @@ fn prepare(state: &State, call: &Call, object: &mut Value) {
 }
 
 /// Checks that the namespace of a new object exists and is not being deleted.
-fn namespace_must_live(state: &State, call: &Call) -> Result<()> {
+///
+/// # Errors
+/// 404 without the namespace, 403 if it is terminating.
+pub(crate) fn namespace_must_live(state: &State, call: &Call) -> Result<()> {
     if !call.resource.namespaced {
         return Ok(());
     }

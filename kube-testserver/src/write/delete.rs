@@ -104,9 +104,20 @@ fn delete_object(state: &mut State, call: &Call, options: &DeleteOptions) -> Res
     };
     check_preconditions(call, &before, options)?;
     admission::validate(state, call, Operation::Delete, Some(&before), None)?;
+    Ok(delete_admitted(state, call, before, options))
+}
+
+/// Deletes `before`, which may be deleted, as it is stored.
+pub(crate) fn delete_admitted(
+    state: &mut State,
+    call: &Call,
+    before: Arc<Value>,
+    options: &DeleteOptions,
+) -> Deleted {
+    let place = call.place();
     let mut object = Value::clone(&before);
     let grace = match mark_graceful(call, &mut object, options) {
-        Grace::AlreadyPending => return Ok(Deleted::Pending(before)),
+        Grace::AlreadyPending => return Deleted::Pending(before),
         Grace::Marked(seconds) => Some(seconds),
         Grace::NotSupported => None,
     };
@@ -127,18 +138,18 @@ fn delete_object(state: &mut State, call: &Call, options: &DeleteOptions) -> Res
     if options.dry_run {
         let object = Arc::new(object);
         let gone = !waits && grace.unwrap_or(0) == 0;
-        return Ok(if gone { Deleted::Gone(object) } else { Deleted::Pending(object) });
+        return if gone { Deleted::Gone(object) } else { Deleted::Pending(object) };
     }
     let mut last = before;
     if updated && *last != object {
         last = store(state, call, object);
     }
     if waits || grace.unwrap_or(0) > 0 {
-        return Ok(Deleted::Pending(last));
+        return Deleted::Pending(last);
     }
     state.store.remove(&place, &call.namespace, &call.name);
     removed(state, call);
-    Ok(Deleted::Gone(last))
+    Deleted::Gone(last)
 }
 
 /// Compares the preconditions with the stored object.

@@ -14,9 +14,9 @@ mod update;
 mod warnings;
 
 pub(crate) use body::{Body, Form};
-pub(crate) use create::{create, set_namespace};
-pub(crate) use delete::{check_preconditions, delete, delete_collection};
-pub(crate) use delete_options::{DeleteOptions, Preconditions};
+pub(crate) use create::{create, namespace_must_live, set_namespace};
+pub(crate) use delete::{check_preconditions, delete, delete_admitted, delete_collection};
+pub(crate) use delete_options::DeleteOptions;
 pub(crate) use patch::{PatchKind, patch};
 pub(crate) use update::update;
 

@@ -49,6 +49,7 @@ mod replacing;
 mod rotation;
 mod same_host;
 mod side_by_side;
+mod slot_waits;
 mod slots;
 #[cfg(test)]
 mod tests;
@@ -79,6 +80,7 @@ use replaced::{Health, Replaced};
 pub use replacement::Replacement;
 pub use rotation::Rotation;
 use side_by_side::Beside;
+pub use slot_waits::{SlotWait, SlotWaits};
 pub use unready::Unready;
 
 use crate::facts::NodeFacts;

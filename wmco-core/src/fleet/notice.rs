@@ -130,6 +130,8 @@ pub enum Hold {
 /// What stays the same while the words of a notice change.
 #[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub enum Topic {
+    /// All words are told.
+    Always(String),
     /// Other words are told after a while.
     Retold(String),
     /// The first words are enough for as long as the situation lasts.
@@ -325,7 +327,7 @@ impl Notice {
         }
     }
 
-    /// What makes it the same situation though its words change; `None` if only the words tell.
+    /// The instance, Node or key in question, and whether other words are told; `None` for the fleet as a whole.
     pub fn topic(&self) -> Option<Topic> {
         match self {
             Self::Left { address, because: Because::ReplacementHeld(_), .. } => {
@@ -337,7 +339,18 @@ impl Notice {
                 let left: Vec<_> = left.map(|(node, _)| node.as_str()).collect();
                 Some(Topic::Once(format!("slots {}", left.join(" "))))
             }
-            _ => None,
+            Self::ForeignClaim { address: subject, .. }
+            | Self::KeyCopyDiffers { address: subject, .. }
+            | Self::KeyNotProven { address: subject }
+            | Self::KeyNotRemoved { address: subject }
+            | Self::Left { address: subject, .. }
+            | Self::NotReplaced { machine: subject, .. }
+            | Self::PinUnused { name: subject }
+            | Self::UnreadableRecord { key: subject } => Some(Topic::Always(subject.clone())),
+            Self::KeyExchanged { .. }
+            | Self::KeyNotInUserData
+            | Self::ListAbsent
+            | Self::Unconfirmed { .. } => None,
         }
     }
 
@@ -567,7 +580,23 @@ fn slot_awaited(
         more => write!(f, "node {node} and {more} more wait")?,
     }
     let minutes = limits::SLOT_PATIENCE.as_mins();
-    write!(f, " for a slot of the disruption budget for more than {minutes} minutes; ")?;
+    write!(
+        f,
+        " for a slot of the disruption budget for more than {minutes} minutes; {}",
+        Holders(holders)
+    )
+}
+
+/// Displays who holds the slots, how, and what frees them.
+pub(super) struct Holders<'a>(pub(super) &'a BTreeMap<String, Hold>);
+
+impl fmt::Display for Holders<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        slots_held(f, self.0)
+    }
+}
+
+fn slots_held(f: &mut fmt::Formatter<'_>, holders: &BTreeMap<String, Hold>) -> fmt::Result {
     if holders.is_empty() {
         // Machines that are replaced have notices of their own.
         return f.write_str("see which machines are replaced");

@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 pub use change::{ListedHost, RecordChange, RecordRefused};
 pub(crate) use known::Kept;
 pub use known::KnownHosts;
-pub use records::Records;
+pub use records::{Records, TooManyListed, fit};
 
 use crate::digest::Sha256;
 use crate::host_key::HostKey;

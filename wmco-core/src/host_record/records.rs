@@ -3,8 +3,44 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::change::write;
-use super::{HostRecord, RecordChange, RecordRefused};
+use super::{HostRecord, ListedHost, RecordChange, RecordRefused};
+use crate::instances::Instance;
 use crate::limits;
+use crate::names::objects::HOST_KEYS_CONFIG_MAP;
+
+/// Length of an encrypted user name of 13 letters, as SSH13 of `docs/contract/ssh.md` has it.
+const SEALED_USERNAME: usize = 188;
+
+/// More listed hosts than the ConfigMap of host keys can hold records of.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
+#[error(
+    "{listed} hosts are listed, and ConfigMap {HOST_KEYS_CONFIG_MAP} can hold records of about {fit} (1 MiB): the operator \
+     begins nothing on hosts that are not on record, so list fewer"
+)]
+pub struct TooManyListed {
+    /// Number of listed hosts.
+    pub listed: usize,
+    /// Number of hosts that there is room for.
+    pub fit: usize,
+}
+
+/// Whether there is room for the records of these hosts.
+///
+/// # Errors
+/// [`TooManyListed`] if there is not.
+pub fn fit<'a>(listed: impl Iterator<Item = &'a Instance>) -> Result<(), TooManyListed> {
+    let mut records = Records::new(BTreeMap::new());
+    let username = "x".repeat(SEALED_USERNAME);
+    let (mut all, mut fit) = (0, 0);
+    for instance in listed {
+        all += 1;
+        let change = RecordChange::Listed(ListedHost::of(instance, &username));
+        if fit + 1 == all && records.change(&instance.address, &change).is_ok() {
+            fit += 1;
+        }
+    }
+    if fit == all { Ok(()) } else { Err(TooManyListed { listed: all, fit }) }
+}
 
 /// The data of the ConfigMap of host keys while it is changed.
 ///
@@ -85,6 +121,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::instances::{Entries, Resolutions, parse};
 
     fn adopted(length: usize) -> RecordChange {
         let (ipv4, node) = ([10, 0, 0, 5].into(), "win-1".to_owned());
@@ -97,6 +134,29 @@ mod tests {
         let longest = "a".repeat(limits::CONFIG_MAP_KEY_BYTES - "_host".len());
         assert_eq!(records.change(&longest, &adopted(1)), Ok(()));
         assert_eq!(records.change(&format!("{longest}a"), &adopted(1)), Err(RecordRefused::NoKey));
+    }
+
+    fn list_of(hosts: u16) -> Entries {
+        let hosts = (0..hosts).map(|host| {
+            let [high, low] = host.to_be_bytes();
+            (format!("10.1.{high}.{low}"), "username=Administrator")
+        });
+        parse(hosts, &Resolutions::default())
+    }
+
+    #[test]
+    fn a_list_that_is_too_long_is_told_with_both_numbers() {
+        assert_eq!(fit(list_of(2_000).instances()), Ok(()));
+        let error = fit(list_of(12_000).instances()).unwrap_err();
+        assert_eq!(error.listed, 12_000);
+        assert_eq!(fit(list_of(error.fit.try_into().unwrap()).instances()), Ok(()));
+        // It is a little more or less, since addresses differ in length.
+        assert!(fit(list_of(u16::try_from(error.fit).unwrap() + 100).instances()).is_err());
+        let text = error.to_string();
+        assert!(
+            text.starts_with("12000 hosts are listed") && text.contains("list fewer"),
+            "{text}"
+        );
     }
 
     proptest! {

@@ -26,6 +26,10 @@ enum What {
     Address { ipv4: Ipv4Addr, is: &'static str },
     /// Its user name can be mistaken for another one.
     Username { letter: char },
+    /// No user name of Windows holds this character.
+    ForeignLetter { letter: char },
+    /// No user name of Windows is as long.
+    LongUsername,
 }
 
 /// Finds doubtful values in an entry.
@@ -43,7 +47,30 @@ pub fn warnings(instance: &Instance) -> Vec<Warning> {
     let letter = instance.username.chars().find(|letter| is_invisible(*letter));
     let address = is.map(|is| What::Address { ipv4, is });
     let what = address.into_iter().chain(letter.map(|letter| What::Username { letter }));
+    let what = what.chain(foreign(&instance.username));
     what.map(|what| Warning { address: instance.address.clone(), what }).collect()
+}
+
+/// Characters that no user name of Windows holds. Source: Microsoft's documentation, "`New-LocalUser`".
+const FOREIGN: [char; 16] =
+    ['"', '/', '\\', '[', ']', ':', ';', '|', '=', ',', '+', '*', '?', '<', '>', '@'];
+
+/// Longest name of a user of a machine, and of one of a domain in front of which the domain is written. Source: as above,
+/// and the attribute `sAMAccountName`.
+const LONGEST_NAME: usize = 20;
+
+/// What makes a name one that Windows does not have: `NAME`, `DOMAIN\NAME` and `NAME@DOMAIN` are logins.
+fn foreign(login: &str) -> Option<What> {
+    let (name, domain, most) = match (login.split_once('\\'), login.split_once('@')) {
+        (Some((domain, name)), _) => (name, domain, Some(LONGEST_NAME)),
+        (None, Some((name, domain))) => (name, domain, None),
+        (None, None) => (login, "", Some(LONGEST_NAME)),
+    };
+    let letter = name.chars().chain(domain.chars()).find(|letter| FOREIGN.contains(letter));
+    let is_long = most.is_some_and(|most| name.chars().count() > most);
+    letter
+        .map(|letter| What::ForeignLetter { letter })
+        .or_else(|| is_long.then_some(What::LongUsername))
 }
 
 /// Control and format characters, above all those that change the direction of the following text.
@@ -70,6 +97,16 @@ impl fmt::Display for Warning {
                 f,
                 "the user name holds the invisible character {}, type it again",
                 letter.escape_unicode()
+            ),
+            What::ForeignLetter { letter } => write!(
+                f,
+                "the user name holds `{letter}`, which no user name of Windows does; write NAME, DOMAIN\\NAME or \
+                 NAME@DOMAIN, as `whoami` shows it on the host, and each other setting on a line of its own"
+            ),
+            What::LongUsername => write!(
+                f,
+                "the user name has more than {LONGEST_NAME} characters, which no user name of Windows has; write it as \
+                 `whoami` shows it on the host"
             ),
         }
     }
@@ -133,6 +170,44 @@ mod tests {
             }
         }
         check("10.0.0.5", "a\u{feff}b", &["\\u{feff}"]);
+    }
+
+    #[test]
+    fn logins_of_windows_have_no_warning() {
+        for login in [
+            "core",
+            "a b.c-d_e$",
+            "J\u{fc}rgen",
+            "CORP\\svc-win",
+            "corp.example.test\\Administrator",
+            ".\\Administrator",
+            "svc-win@corp.example.test",
+            "a-very-long-name-of-a-service@corp.example.test",
+            "exactly-20-letters-x",
+            "CORP\\exactly-20-letters-x",
+        ] {
+            check("10.0.0.5", login, &[]);
+        }
+    }
+
+    #[test]
+    fn user_names_that_windows_cannot_have_are_warnings() {
+        for (login, letter) in [
+            ("<username>", '<'),
+            ("\"Administrator\"", '"'),
+            ("a port=22", '='),
+            ("a,b", ','),
+            ("a/b", '/'),
+            ("CORP\\a\\b", '\\'),
+            ("CORP\\a@b", '@'),
+            ("<domain>\\a", '<'),
+            ("a@b@c", '@'),
+        ] {
+            check("10.0.0.5", login, &[&format!("the user name holds `{letter}`")]);
+        }
+        for login in ["more-than-20-letters-x", "CORP\\more-than-20-letters-x"] {
+            check("10.0.0.5", login, &["more than 20 characters"]);
+        }
     }
 
     #[test]

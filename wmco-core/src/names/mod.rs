@@ -194,6 +194,8 @@ pub mod events {
     /// A host key was trusted on first use and is pinned from then on. Ours; source:
     /// `docs/contract/ssh.md`, SSH22.
     pub const HOST_KEY_PINNED: &str = "HostKeyPinned";
+    /// A node waits for a slot of the disruption budget. Ours.
+    pub const SLOT_AWAITED: &str = "DisruptionSlotAwaited";
     /// A node is taken out of service for work on its host. Ours.
     pub const NODE_TAKEN_OUT: &str = "NodeTakenOut";
     /// The restart that a Node asked for is over. Ours.

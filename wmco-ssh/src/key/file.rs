@@ -10,7 +10,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use zeroize::Zeroizing;
 
-use super::{KeyError, PublicKey};
+use super::{EncryptedForm, KeyError, PublicKey};
 
 const BEGIN: &str = "-----BEGIN ";
 const DASHES: &str = "-----";
@@ -115,15 +115,21 @@ impl Block<'_> {
         let unsupported = |kind: &str| Err(KeyError::Unsupported { kind: kind.to_owned() });
         match self.label {
             "OPENSSH PRIVATE KEY" | "RSA PRIVATE KEY" | "PRIVATE KEY" | "EC PRIVATE KEY" => {}
-            "ENCRYPTED PRIVATE KEY" => return Err(KeyError::Encrypted),
+            "ENCRYPTED PRIVATE KEY" => {
+                return Err(KeyError::Encrypted { form: EncryptedForm::Pkcs8 });
+            }
             "DSA PRIVATE KEY" => return unsupported("dsa"),
             _ => return Err(KeyError::NotAKey { found: "another kind of PEM file" }),
         }
         // Marks a passphrase in PKCS#1 and SEC1 files.
         if self.body.contains("Proc-Type:") && self.body.contains("ENCRYPTED") {
-            return Err(KeyError::Encrypted);
+            return Err(KeyError::Encrypted { form: EncryptedForm::Other });
         }
-        let lines = self.body.lines().filter(|line| !line.contains(':'));
+        if let Some(line) = self.body.lines().position(|line| !is_header(line) && !is_base64(line))
+        {
+            return Err(KeyError::NotBase64 { line: line + 1 });
+        }
+        let lines = self.body.lines().filter(|line| !is_header(line));
         let words: Vec<&str> = lines.flat_map(str::split_whitespace).collect();
         if has_foreign_curve(&words) {
             return unsupported("ecdsa with a curve other than P-256, P-384 and P-521");
@@ -142,6 +148,20 @@ impl Block<'_> {
         }
         Ok(text)
     }
+}
+
+/// Whether a line of a block is a header as in `Proc-Type: 4,ENCRYPTED`.
+fn is_header(line: &str) -> bool {
+    line.contains(':')
+}
+
+/// Whether a line holds nothing but blanks and base64, with its padding at the end.
+fn is_base64(line: &str) -> bool {
+    let letters = line.trim_end().trim_end_matches('=');
+    let is_letter = |letter: char| {
+        letter.is_ascii_alphanumeric() || matches!(letter, '+' | '/') || letter.is_whitespace()
+    };
+    letters.chars().all(is_letter)
 }
 
 /// Whether the block spells out the parameters of a curve that is not P-256, which the decoder would take for it.
@@ -173,6 +193,11 @@ fn other_form(text: &str) -> KeyError {
     if PublicKey::from_authorized_keys(text).is_ok() || text.contains("---- BEGIN SSH2 PUBLIC KEY")
     {
         return not("a public key");
+    }
+    if text.contains("---- BEGIN SSH2 ENCRYPTED PRIVATE KEY") {
+        return not(
+            "a key of ssh.com (without a passphrase `ssh-keygen -i -f FILE > NEW-FILE` converts it)",
+        );
     }
     if is_base64_of_a_key(trimmed) {
         return not(

@@ -29,14 +29,23 @@ pub struct PrivateKey {
 #[non_exhaustive]
 pub enum KeyError {
     /// The key is protected by a passphrase.
-    #[error(
-        "the private key is encrypted, remove its passphrase with \
-         `ssh-keygen -p -N '' -f FILE` and store the result"
-    )]
-    Encrypted,
+    #[error("the private key is encrypted, remove its passphrase with `{}` and store the result", .form.command())]
+    Encrypted {
+        /// The form of the file.
+        form: EncryptedForm,
+    },
     /// The halves of the private key do not fit.
     #[error("the private key is damaged, its parts do not fit: store the whole file again")]
     Damaged,
+    /// The text between begin and end line is no base64.
+    #[error(
+        "the private key is damaged, something in line {line} of it is no base64: store the whole file again, without \
+         marks or spaces of other programs in it"
+    )]
+    NotBase64 {
+        /// The line, where the begin line is 1.
+        line: usize,
+    },
     /// The private key is damaged.
     #[error("the private key is damaged, store the whole file again")]
     Malformed {
@@ -69,6 +78,25 @@ pub enum KeyError {
     },
 }
 
+/// A form of encrypted private keys.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum EncryptedForm {
+    /// PKCS#8. OpenSSH reads it for some kinds of keys only.
+    Pkcs8,
+    /// OpenSSH's own, PKCS#1 or SEC1.
+    Other,
+}
+
+impl EncryptedForm {
+    /// The command that removes the passphrase.
+    const fn command(self) -> &'static str {
+        match self {
+            Self::Pkcs8 => "openssl pkey -in FILE -out NEW-FILE",
+            Self::Other => "ssh-keygen -p -N '' -f FILE",
+        }
+    }
+}
+
 impl PrivateKey {
     /// Parses the first private key of `pem`: OpenSSH, PKCS#1, PKCS#8 or SEC1, in UTF-8 or UTF-16 with or without a mark,
     /// with any line ends or none, and with text and other blocks around it.
@@ -85,7 +113,7 @@ impl PrivateKey {
             })
             .map_err(refused)?;
         if key.is_encrypted() {
-            return Err(KeyError::Encrypted);
+            return Err(KeyError::Encrypted { form: EncryptedForm::Other });
         }
         match key.algorithm() {
             Algorithm::Ecdsa { .. } | Algorithm::Ed25519 | Algorithm::Rsa { .. } => {}
@@ -133,6 +161,9 @@ fn kind_of(oid: &str) -> &str {
         "1.3.101.110" => "x25519",
         "1.3.101.111" => "x448",
         "1.3.101.113" => "ed448",
+        "1.3.36.3.3.2.8.1.1.7" => "ecdsa brainpoolP256r1",
+        "1.3.36.3.3.2.8.1.1.11" => "ecdsa brainpoolP384r1",
+        "1.3.36.3.3.2.8.1.1.13" => "ecdsa brainpoolP512r1",
         "1.3.132.0.10" => "ecdsa secp256k1",
         "1.3.132.0.33" => "ecdsa P-224",
         other => other,
@@ -143,7 +174,9 @@ fn kind_of(oid: &str) -> &str {
 fn refused(error: keys::Error) -> KeyError {
     use keys::ssh_key::Error as Inner;
     match error {
-        keys::Error::KeyIsEncrypted | keys::Error::SshKey(Inner::Encrypted) => KeyError::Encrypted,
+        keys::Error::KeyIsEncrypted | keys::Error::SshKey(Inner::Encrypted) => {
+            KeyError::Encrypted { form: EncryptedForm::Other }
+        }
         keys::Error::UnsupportedKeyType { key_type_string, .. } => {
             KeyError::Unsupported { kind: key_type_string }
         }
@@ -177,6 +210,7 @@ mod tests {
             ("-----BEGIN CERTIFICATE-----\n", "a certificate"),
             ("-----BEGIN PGP MESSAGE-----\n", "another kind"),
             ("PuTTY-User-Key-File-3: ssh-ed25519\n", "PuTTY"),
+            ("---- BEGIN SSH2 ENCRYPTED PRIVATE KEY ----\nP2/56w==\n", "`ssh-keygen -i -f FILE"),
             ("MIIEpAIBAAKCAQEA\n", "begin line"),
         ] {
             let error = refusal(text);
@@ -200,12 +234,35 @@ mod tests {
     }
 
     #[test]
-    fn passphrases_are_named() {
-        for text in [
-            "-----BEGIN ENCRYPTED PRIVATE KEY-----\nAAAA\n",
-            "-----BEGIN RSA PRIVATE KEY-----\nProc-Type: 4,ENCRYPTED\nDEK-Info: AES-256-CBC,00\n",
+    fn what_is_no_base64_is_told_by_its_line() {
+        for (body, expected) in [
+            ("AAAA\nAA*A\nAAAA", 3),
+            ("\u{201c}AAAA", 2),
+            ("AAAA\nAAAA\n...\n", 4),
+            ("AAAA\n\n\nA=AA\nAAAA", 5),
         ] {
-            assert!(matches!(refusal(text), KeyError::Encrypted), "{text}");
+            let text =
+                format!("-----BEGIN EC PRIVATE KEY-----\n{body}\n-----END EC PRIVATE KEY-----");
+            let error = refusal(&text);
+            let is_it = matches!(error, KeyError::NotBase64 { line } if line == expected);
+            assert!(is_it, "{body}: {error}");
+        }
+        let padded = "-----BEGIN EC PRIVATE KEY-----\nAAAA\nAA==\n-----END EC PRIVATE KEY-----";
+        assert!(matches!(refusal(padded), KeyError::Malformed { .. }));
+    }
+
+    #[test]
+    fn passphrases_are_named() {
+        for (text, expected) in [
+            ("-----BEGIN ENCRYPTED PRIVATE KEY-----\nAAAA\n", EncryptedForm::Pkcs8),
+            (
+                "-----BEGIN RSA PRIVATE KEY-----\nProc-Type: 4,ENCRYPTED\nDEK-Info: AES-256-CBC,00\n",
+                EncryptedForm::Other,
+            ),
+        ] {
+            let error = refusal(text);
+            let is_it = matches!(error, KeyError::Encrypted { form } if form == expected);
+            assert!(is_it, "{text}: {error}");
         }
     }
 

@@ -18,6 +18,9 @@ const ERROR_BYTES: usize = 16 * 1024;
 /// Number of the standard error stream. Source: RFC 4254, section 5.2.
 const STDERR: u32 = 1;
 
+/// Lines of a program that runs in place of our command which are looked at while it goes on.
+const ECHO_LINES: usize = 1_000;
+
 const DOING: &str = "running the agent";
 
 /// The exit of a remote command.
@@ -117,14 +120,23 @@ impl Session {
             .unwrap_or(Err(HostError::TimedOut { doing: DOING, after: limit }))
     }
 
-    /// Runs the command that prints a word, for at most `limit`. Its input ends at once, so that a program that reads
-    /// commands, in its place, ends, too.
-    pub(super) async fn echo(&self, limit: Duration) -> Result<ExecOutcome, HostError> {
-        let running =
-            async { self.run(self.opened().await?, ECHO_COMMAND, Input::Ended, &mut |_| {}).await };
-        Box::pin(timeout(limit, running))
-            .await
-            .unwrap_or(Err(HostError::TimedOut { doing: DOING, after: limit }))
+    /// Runs the command that prints a word, for at most `limit` after its channel was opened in as much time. Its input
+    /// ends at once, so that a program that reads commands, in its place, ends, too.
+    pub(super) async fn echo(&self, limit: Duration) -> Result<Echo, HostError> {
+        let late = HostError::TimedOut { doing: DOING, after: limit };
+        let channel = timeout(limit, self.opened()).await.unwrap_or(Err(late))?;
+        let mut lines = Vec::new();
+        let mut on_line = |line: &str| {
+            if lines.len() < ECHO_LINES {
+                lines.push(line.to_owned());
+            }
+        };
+        let running = self.run(channel, ECHO_COMMAND, Input::Ended, &mut on_line);
+        match Box::pin(timeout(limit, running)).await {
+            Ok(Ok(ended)) => Ok(Echo::Ended(ended)),
+            Err(_) | Ok(Err(HostError::TooMuchOutput { .. })) => Ok(Echo::GoesOn(lines)),
+            Ok(Err(error)) => Err(error),
+        }
     }
 
     async fn opened(&self) -> Result<CommandChannel, HostError> {
@@ -177,6 +189,14 @@ impl Session {
         }
         Ok(collected.finish(exited, on_line))
     }
+}
+
+/// What came of the command that prints a word.
+pub(super) enum Echo {
+    /// It ended.
+    Ended(ExecOutcome),
+    /// It did not end in time, or wrote too much; the first lines of its standard output.
+    GoesOn(Vec<String>),
 }
 
 /// The standard input of a command.

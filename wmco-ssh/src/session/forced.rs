@@ -8,7 +8,7 @@
 use wmco_core::protocol::ECHO_WORD;
 
 use super::Session;
-use super::exec::ExecOutcome;
+use super::exec::{Echo, ExecOutcome};
 use crate::error::{HostError, printable};
 
 /// Most characters of the program's words that are kept.
@@ -49,35 +49,40 @@ impl Session {
         if self.is_closed() {
             return None;
         }
-        instead_of_the_word(&ended)
+        match ended {
+            Echo::Ended(ExecOutcome { output, errors, .. }) => {
+                instead_of_the_word(output.lines().chain(errors.lines()), true)
+            }
+            // The server answered and opened a channel, so neither load nor network keep the word from us.
+            Echo::GoesOn(lines) => instead_of_the_word(lines.iter().map(String::as_str), false),
+        }
     }
 }
 
-/// The error if the command that prints a word printed anything else.
-fn instead_of_the_word(ended: &ExecOutcome) -> Option<HostError> {
-    let ExecOutcome { output, errors, exited: _ } = ended;
-    if output.lines().any(|line| line.trim() == ECHO_WORD) {
+/// The error if the command that prints a word wrote these lines, and no other, before it ended or was given up.
+fn instead_of_the_word<'a>(
+    lines: impl Iterator<Item = &'a str> + Clone,
+    ends: bool,
+) -> Option<HostError> {
+    let mut lines = lines.map(str::trim).filter(|line| !line.is_empty());
+    if lines.clone().any(|line| line == ECHO_WORD) {
         return None;
     }
-    if allows_sftp_only(output) {
+    if lines.clone().any(|line| line == SFTP_ONLY) {
         return Some(HostError::SftpOnly);
     }
-    let lines = output.lines().chain(errors.lines()).map(str::trim);
-    let said =
-        lines.filter(|line| !line.is_empty()).map(|line| printable(line, WORDS_LETTERS)).next();
-    Some(HostError::ForcedCommand { said })
+    let said = lines.next().map(|line| printable(line, WORDS_LETTERS));
+    Some(HostError::ForcedCommand { said, ends })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::session::Exited;
 
     #[track_caller]
     fn check(output: &str, errors: &str, expected: Option<&str>) {
-        let (output, errors) = (output.to_owned(), errors.to_owned());
-        let ended = ExecOutcome { exited: Exited::Status(0), output, errors };
-        let found = instead_of_the_word(&ended).map(|error| error.to_string());
+        let lines = output.lines().chain(errors.lines());
+        let found = instead_of_the_word(lines, true).map(|error| error.to_string());
         match (&found, expected) {
             (None, None) => {}
             (Some(found), Some(expected)) => assert!(found.contains(expected), "{found}"),
@@ -109,6 +114,17 @@ mod tests {
         let output = format!("\u{1b}[2J{}", "x".repeat(1_000));
         let cut = format!("it says `[2J{}`", "x".repeat(WORDS_LETTERS - 3));
         check(&output, "", Some(&cut));
+    }
+
+    #[test]
+    fn a_program_that_goes_on_is_told_unless_it_runs_our_commands() {
+        let told = |lines: &[&str]| {
+            let found = instead_of_the_word(lines.iter().copied(), false);
+            found.map(|error| error.to_string())
+        };
+        assert!(told(&[]).unwrap().contains("(it says nothing, and does not end)"));
+        assert!(told(&["Hello"]).unwrap().contains("(it says `Hello`, and does not end)"));
+        assert_eq!(told(&["Hello", "wmco-runs-commands\r"]), None);
     }
 
     #[test]

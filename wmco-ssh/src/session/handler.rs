@@ -6,7 +6,11 @@ use russh::client::{self, DisconnectReason, RemoteDisconnectInfo};
 use russh::keys::PublicKeyOrCertificate;
 use wmco_core::host_key::{BadHostKey, HostKey};
 
+use crate::error::{ConnectError, Stage, printable};
 use crate::host_key::{HostKeyPolicy, HostKeyVerdict, SeenHostKey};
+
+/// Letters of a server's text that are kept.
+pub(super) const SAID: usize = 200;
 
 /// Why a handshake ended.
 #[derive(Debug, thiserror::Error)]
@@ -41,6 +45,21 @@ impl Farewell {
     pub(super) fn take(&self) -> Option<RemoteDisconnectInfo> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
+
+    /// The end of the connection with the server's words, if it gave any.
+    pub(super) fn dropped(&self, target: String, stage: Stage) -> Option<ConnectError> {
+        self.take().map(|said| dropped(target, stage, &said.message))
+    }
+}
+
+/// The end of the connection with the server's words.
+pub(super) fn dropped(target: String, stage: Stage, words: &str) -> ConnectError {
+    let said = printable(words, SAID);
+    let source = match said.trim() {
+        "" => "the server gave no reason".into(),
+        said => format!("the server said: {said}").into(),
+    };
+    ConnectError::Dropped { target, stage, source }
 }
 
 #[derive(Debug)]

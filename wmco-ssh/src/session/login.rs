@@ -1,19 +1,23 @@
 //! The login: offers keys, and keeps what the server's answer says.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use russh::client::{AuthResult, Handle};
 use russh::keys::{Algorithm, HashAlg, PrivateKeyWithHashAlg};
 use russh::{Disconnect, MethodKind, MethodSet};
+use tokio::time::timeout;
 
-use super::handler::{Farewell, Handler};
+use super::handler::{Farewell, Handler, SAID, dropped};
 use super::steps::Steps;
 use crate::error::{ConnectError, Stage, printable};
 use crate::key::{PrivateKey, PublicKey};
 use crate::route::{Credentials, Target};
 
-/// Letters of a server's text that are kept.
-const SAID: usize = 200;
+/// How long an answer of the library takes that does not wait for the server's list of algorithms, for which it waits a
+/// second, and how often it is asked.
+const LIST_COMES: Duration = Duration::from_millis(400);
+const LIST_ASKED: usize = 4;
 
 /// Answer to one key.
 enum Answer {
@@ -31,7 +35,8 @@ enum Answer {
 /// Offers one key after the other; returns the accepted one.
 ///
 /// # Errors
-/// [`ConnectError::AuthenticationRefused`] only when the server has refused every key.
+/// [`ConnectError::AuthenticationRefused`] only when the server has refused every key, and has not announced that it takes
+/// none of the kind of one.
 pub(super) async fn log_in(
     handle: &mut Handle<Handler>,
     farewell: &Farewell,
@@ -41,9 +46,15 @@ pub(super) async fn log_in(
 ) -> Result<PublicKey, ConnectError> {
     let user = &credentials.user;
     let mut keys = credentials.keys.iter().enumerate().peekable();
+    let mut is_unlisted = false;
     while let Some((number, key)) = keys.next() {
         steps.offers(key.public());
-        match offer(handle, farewell, target, user, key).await? {
+        let kinds = match Algorithms::of(handle, key).await {
+            Ok(kinds) => kinds,
+            Err(error) => return Err(ended(farewell, target, error)),
+        };
+        is_unlisted |= kinds.are_unlisted;
+        match offer(handle, farewell, target, user, key, kinds.hashes).await? {
             Answer::Accepted => return Ok(key.public().clone()),
             Answer::Refused => {}
             Answer::RefusedAndClosed if keys.peek().is_none() => {}
@@ -56,11 +67,54 @@ pub(super) async fn log_in(
         }
     }
     let keys: Vec<String> = credentials.keys.iter().map(|key| key.public().kind()).collect();
-    Err(ConnectError::AuthenticationRefused {
-        target: target.to_string(),
-        user: user.clone(),
-        keys: keys.join(", ").into(),
+    let (target, keys) = (target.to_string(), keys.join(", ").into());
+    Err(if is_unlisted {
+        ConnectError::NoAlgorithm { target, keys }
+    } else {
+        ConnectError::AuthenticationRefused { target, user: user.clone(), keys }
     })
+}
+
+/// How a key is offered.
+struct Algorithms {
+    /// One after the other; never SHA-1.
+    hashes: &'static [Option<HashAlg>],
+    /// Whether the server has listed what it takes, and none of these is in the list. A list may name more than the
+    /// server's configuration allows, and is offered in vain then.
+    are_unlisted: bool,
+}
+
+impl Algorithms {
+    /// Of other keys than RSA keys the library does not tell whether they are listed.
+    async fn of(handle: &Handle<Handler>, key: &PrivateKey) -> Result<Self, russh::Error> {
+        if !matches!(key.inner().algorithm(), Algorithm::Rsa { .. }) {
+            return Ok(Self { hashes: &[None], are_unlisted: false });
+        }
+        let listed = handle.best_supported_rsa_hash().await?;
+        let hashes: &[_] = if matches!(listed, Some(Some(HashAlg::Sha512))) {
+            &[Some(HashAlg::Sha512), Some(HashAlg::Sha256)]
+        } else {
+            &[Some(HashAlg::Sha256), Some(HashAlg::Sha512)]
+        };
+        let are_unlisted = match listed {
+            Some(Some(_)) => false,
+            // SHA-1 alone.
+            Some(None) => true,
+            None => has_list(handle).await,
+        };
+        Ok(Self { hashes, are_unlisted })
+    }
+}
+
+/// Whether a list has come. The library tells by not waiting for one any more, so an answer in less time than it waits
+/// is proof, and none is no proof of the contrary on a crowded machine.
+async fn has_list(handle: &Handle<Handler>) -> bool {
+    for _ in 0..LIST_ASKED {
+        if let Ok(answer) = timeout(LIST_COMES, handle.best_supported_rsa_hash()).await {
+            return answer.is_ok();
+        }
+    }
+    false
 }
 
 fn too_many(target: &Target, said: String) -> ConnectError {
@@ -73,19 +127,9 @@ async fn offer(
     target: &Target,
     user: &str,
     key: &PrivateKey,
+    hashes: &[Option<HashAlg>],
 ) -> Result<Answer, ConnectError> {
-    let failed = |error| ConnectError::from_ssh(target.to_string(), Stage::Authenticate, error);
     let key = key.inner();
-    // Never SHA-1. A server announces all hashes that it knows, even ones that its configuration refuses.
-    let hashes: &[Option<HashAlg>] = match key.algorithm() {
-        Algorithm::Rsa { .. } => {
-            match handle.best_supported_rsa_hash().await.map_err(failed)?.flatten() {
-                Some(HashAlg::Sha512) => &[Some(HashAlg::Sha512), Some(HashAlg::Sha256)],
-                _ => &[Some(HashAlg::Sha256), Some(HashAlg::Sha512)],
-            }
-        }
-        _ => &[None],
-    };
     let mut was_refused = false;
     for hash in hashes {
         let key = PrivateKeyWithHashAlg::new(Arc::clone(&key), *hash);
@@ -99,7 +143,7 @@ async fn offer(
             Ok(AuthResult::Failure { remaining_methods, .. })
                 if remaining_methods.is_empty() && handle.is_closed() =>
             {
-                return closed(farewell, was_refused, failed(russh::Error::Disconnect));
+                return closed(farewell, target, was_refused, russh::Error::Disconnect);
             }
             Ok(AuthResult::Failure { remaining_methods, .. })
                 if !remaining_methods.contains(&MethodKind::PublicKey) && !was_refused =>
@@ -108,33 +152,37 @@ async fn offer(
                 return Err(ConnectError::NoPublicKey { target, methods });
             }
             Ok(AuthResult::Failure { .. }) => was_refused = true,
-            Err(error) => return closed(farewell, was_refused, failed(error)),
+            Err(error) => return closed(farewell, target, was_refused, error),
         }
     }
     Ok(Answer::Refused)
 }
 
-/// What the end of the connection says of the key that was offered last; `cut` where it says nothing.
+/// What the end of the connection says of the key that was offered last.
+///
+/// # Errors
+/// [`ended`] where it says nothing of it.
 fn closed(
     farewell: &Farewell,
+    target: &Target,
     was_refused: bool,
-    cut: ConnectError,
+    error: russh::Error,
 ) -> Result<Answer, ConnectError> {
-    let Some(said) = farewell.take() else { return Err(cut) };
+    let Some(said) = farewell.take() else { return Err(ended(farewell, target, error)) };
     let of_failures = matches!(said.reason_code, Disconnect::NoMoreAuthMethodsAvailable)
         || said.message.to_ascii_lowercase().contains("too many authentication failures");
     match (of_failures, was_refused) {
         (true, true) => Ok(Answer::RefusedAndClosed),
         (true, false) => Ok(Answer::Closed { said: printable(&said.message, SAID) }),
-        (false, _) => Err(match cut {
-            ConnectError::Dropped { target, stage, .. } => ConnectError::Dropped {
-                target,
-                stage,
-                source: format!("the server said: {}", printable(&said.message, SAID)).into(),
-            },
-            other => other,
-        }),
+        (false, _) => Err(dropped(target.to_string(), Stage::Authenticate, &said.message)),
     }
+}
+
+/// The end of the connection during the login, with the server's words.
+fn ended(farewell: &Farewell, target: &Target, error: russh::Error) -> ConnectError {
+    farewell
+        .dropped(target.to_string(), Stage::Authenticate)
+        .unwrap_or_else(|| ConnectError::from_ssh(target.to_string(), Stage::Authenticate, error))
 }
 
 fn names(methods: &MethodSet) -> String {

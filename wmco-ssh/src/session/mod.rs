@@ -22,7 +22,7 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use wmco_core::limits;
 
 use crate::dial::Dialer;
-use crate::error::{ConnectError, Stage};
+use crate::error::{ConnectError, Stage, is_cut};
 use crate::host_key::{HostKeyPolicy, HostKeyVerdict, SeenHostKey};
 use crate::key::PublicKey;
 use crate::metrics::Open;
@@ -33,7 +33,7 @@ use crate::stream::Guarded;
 use channels::Channels;
 pub use exec::{ExecOutcome, Exited};
 pub(crate) use forced::allows_sftp_only;
-use handler::{Failure, Handler};
+use handler::{Failure, Farewell, Handler};
 pub(crate) use sftp::{Opening, Sftp};
 use steps::Steps;
 
@@ -97,7 +97,7 @@ impl Session {
             let handle =
                 connect_stream(Arc::new(config(&route.host_key, options)), stream, handler)
                     .await
-                    .map_err(|failure| from_failure(name(), failure, &steps))?;
+                    .map_err(|failure| from_failure(name(), failure, &steps, &farewell))?;
             steps.keys_agreed();
             Ok((handle, ended))
         };
@@ -227,7 +227,12 @@ fn timed_out(target: &Target, stage: Stage, steps: &Steps) -> ConnectError {
     ConnectError::TimedOut { target: target.to_string(), stage, reached: steps.reached() }
 }
 
-fn from_failure(target: String, failure: Failure, steps: &Steps) -> ConnectError {
+fn from_failure(
+    target: String,
+    failure: Failure,
+    steps: &Steps,
+    farewell: &Farewell,
+) -> ConnectError {
     match failure {
         Failure::Mismatch { expected, found } => {
             ConnectError::HostKeyMismatch { target, expected, found }
@@ -242,11 +247,14 @@ fn from_failure(target: String, failure: Failure, steps: &Steps) -> ConnectError
                     ConnectError::Protocol { target, source }
                 }
                 (None, _) if said.is_busy() => ConnectError::Busy { target, said: line.to_owned() },
-                (None, russh::Error::Disconnect) if said.is_text_only() => {
+                // However the connection ended, the line says more than that.
+                (None, error) if said.is_text_only() && is_cut(error) => {
                     let source = format!("it said `{line}`, which is no version of ssh").into();
                     ConnectError::Protocol { target, source }
                 }
-                (None, _) => ConnectError::from_ssh(target, Stage::Connect, error),
+                (None, _) => farewell
+                    .dropped(target.clone(), Stage::Connect)
+                    .unwrap_or_else(|| ConnectError::from_ssh(target, Stage::Connect, error)),
             }
         }
     }

@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
-use wmco_ssh::{ConnectError, HostKeyPolicy, Retry};
+use wmco_ssh::{ConnectError, Credentials, HostKeyPolicy, Options, Retry};
 
+use crate::liar::{Liar, Lie};
 use crate::sshd::{Sshd, keygen, private_key};
 
 const TRUST: HostKeyPolicy = HostKeyPolicy::TrustOnFirstUse;
@@ -24,6 +25,50 @@ async fn unknown_key_is_refused_however_few_tries_are_allowed() {
         server.configure(line);
         let error = stranger(&server).await;
         assert_eq!(error.verb(), "authentication-refused", "{line}: {error}");
+    }
+}
+
+/// Its refusal says nothing of the key, so no Machine may be replaced for it.
+#[tokio::test]
+async fn a_server_that_lists_no_kind_of_ours_has_refused_no_key() {
+    let folder = tempfile::tempdir().unwrap();
+    let new_key = |kind: &[&str]| {
+        let file = folder.path().join(kind.join("-"));
+        keygen(&file, kind);
+        Arc::new(private_key(&file))
+    };
+    let (rsa, ed25519) = (new_key(&["-t", "rsa", "-b", "2048"]), new_key(&["-t", "ed25519"]));
+    for (lie, keys, verb) in [
+        (Lie::RefusesAllButEd25519, vec![&rsa], "no-algorithm"),
+        (Lie::RefusesAllButEd25519, vec![&rsa, &ed25519], "no-algorithm"),
+        (Lie::RefusesAllButEd25519, vec![&ed25519], "authentication-refused"),
+        (Lie::Refuses, vec![&rsa], "authentication-refused"),
+    ] {
+        let server = Liar::start(lie).await;
+        let keys = keys.into_iter().cloned().collect();
+        let credentials = Credentials { user: "Administrator".into(), keys };
+        let options = Options::default();
+        let error = server.log_in(credentials, &options).await.expect_err("it takes no key");
+        assert_eq!(error.verb(), verb, "{lie:?}: {error}");
+        if verb == "no-algorithm" {
+            assert_eq!(error.retry(), Retry::NeedsPerson);
+            assert!(error.to_string().contains("takes no keys of this kind (RSA 2048"), "{error}");
+        }
+    }
+}
+
+/// OpenSSH lists what it knows, not what its configuration takes. So this is a refusal, which names the setting.
+#[tokio::test]
+async fn a_setting_that_refuses_the_kind_of_our_key_is_named() {
+    for kind in [["-t", "rsa"], ["-t", "ecdsa"]] {
+        let server = Sshd::start(&["ed25519"]).await;
+        server.configure("PubkeyAcceptedAlgorithms ssh-ed25519");
+        let file = server.path("other");
+        keygen(&file, &kind);
+        let credentials = server.admit(private_key(&file));
+        let error = server.connect(&credentials, &TRUST).await.expect_err("only ed25519");
+        assert_eq!(error.verb(), "authentication-refused", "{kind:?}: {error}");
+        assert!(error.to_string().contains("`PubkeyAcceptedAlgorithms`"), "{error}");
     }
 }
 

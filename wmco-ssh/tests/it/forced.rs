@@ -96,6 +96,38 @@ async fn a_program_that_waits_for_input_is_told() {
     host.close().await;
 }
 
+/// A menu or a script without an end, which ends with the connection here.
+#[tokio::test]
+async fn a_program_that_never_ends_is_told_as_that() {
+    const ENDLESS: &str = "exec tail -f /dev/null --pid=$PPID";
+    let hello = format!("ForceCommand echo Welcome; {ENDLESS}");
+    let silent = format!("ForceCommand {ENDLESS}");
+    for (line, words) in [
+        (hello.as_str(), "(it says `Welcome`, and does not end)"),
+        (silent.as_str(), "(it says nothing, and does not end)"),
+    ] {
+        let server = Sshd::start(&["ed25519"]).await;
+        server.configure(line);
+        let mut options = server.options();
+        // The time that is over here is that of SFTP, of the agent and of the program.
+        (options.timeouts.request, options.timeouts.probe) =
+            (Duration::from_secs(2), Duration::from_secs(2));
+        let host = server.host(&TcpDialer, &options).await;
+        let ours = server.program(Does::Work);
+        let error = host.probe_with(&ours, server.fresh_folder(), &QUIET).await.unwrap_err();
+        is_told(&error, words);
+        host.close().await;
+    }
+}
+
+/// It writes without an end, too.
+#[tokio::test]
+async fn a_program_that_writes_for_ever_is_told() {
+    let server = Sshd::start(&["ed25519"]).await;
+    server.configure("ForceCommand exec yes Choose a door");
+    is_told(&contact(&server).await, "(it says `Choose a door`, and does not end)");
+}
+
 /// An administrator's program that logs commands and runs them.
 #[tokio::test]
 async fn a_program_that_runs_our_commands_is_no_obstacle() {

@@ -3,10 +3,12 @@
 use std::future::Future;
 use std::io;
 use std::net::SocketAddr;
+use std::pin::Pin;
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWriteExt as _, ReadBuf};
 use tokio::net::{TcpListener, TcpStream};
 use wmco_core::secret::Secret;
 use wmco_ssh::{
@@ -156,6 +158,82 @@ async fn first_line_of_another_server_is_shown() {
     assert!(cause.contains("`SSH-1.5-old`"), "{cause}");
     let (_, cause) = after_saying("\x1b[2J\x07welcome\r\n").await;
     assert!(cause.contains("`[2Jwelcome`"), "{cause}");
+}
+
+/// A packet in clear with which a server ends the connection. Source: RFC 4253, sections 6 and 11.1.
+fn disconnect(words: &str) -> Vec<u8> {
+    const BLOCK: usize = 8;
+    let text =
+        |text: &str| [&u32::try_from(text.len()).unwrap().to_be_bytes(), text.as_bytes()].concat();
+    let payload = [&[1, 0, 0, 0, 7], &*text(words), &*text("en")].concat();
+    let padding = BLOCK + (BLOCK - (5 + payload.len()) % BLOCK);
+    let length = u32::try_from(1 + payload.len() + padding).unwrap();
+    let mut head = length.to_be_bytes().to_vec();
+    head.push(u8::try_from(padding).unwrap());
+    [head, payload, vec![0; padding]].concat()
+}
+
+/// As appliances, and servers that look at addresses, say why they serve nobody.
+#[tokio::test]
+async fn words_of_a_server_that_ends_the_handshake_are_told() {
+    for (words, told) in [
+        ("Too many users\x07", "the server said: Too many users"),
+        ("", "the server gave no reason"),
+    ] {
+        let error = against(LONG, move |mut socket| async move {
+            socket.write_all(b"SSH-2.0-Appliance\r\n").await.unwrap();
+            socket.read_exact(&mut [0; 64]).await.unwrap();
+            socket.write_all(&disconnect(words)).await.unwrap();
+            let mut sink = [0; 1024];
+            while socket.read(&mut sink).await.is_ok_and(|read| read > 0) {}
+        })
+        .await;
+        assert_eq!((error.verb(), error.retry()), ("dropped", Retry::Helps));
+        let cause = std::error::Error::source(&error).unwrap().to_string();
+        assert_eq!(cause, told);
+        assert!(error.to_string().contains("see the log of its ssh server"), "{error}");
+    }
+}
+
+/// Something that says a line, then resets the connection.
+struct Resets(&'static [u8]);
+
+impl AsyncRead for Resets {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        _: &mut Context<'_>,
+        buf: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let text = std::mem::take(&mut self.0);
+        if text.is_empty() {
+            return Poll::Ready(Err(io::ErrorKind::ConnectionReset.into()));
+        }
+        buf.put_slice(text);
+        Poll::Ready(Ok(()))
+    }
+}
+
+#[tokio::test]
+async fn words_before_a_reset_are_told() {
+    struct Says(&'static str);
+    #[async_trait]
+    impl Dialer for Says {
+        async fn dial(&self, _: &str, _: u16) -> io::Result<ByteStream> {
+            Ok(Box::new(tokio::io::join(Resets(self.0.as_bytes()), tokio::io::sink())))
+        }
+    }
+    let error_of = async |text| {
+        let route = Route::new(Target::new("10.0.0.5"), credentials());
+        Session::connect(&route, &Says(text), &options(LONG)).await.unwrap_err()
+    };
+    for text in ["Access from 10.0.0.9 is denied\r\n", "Access from 10.0.0.9 is denied"] {
+        let error = error_of(text).await;
+        assert_eq!(error.verb(), "protocol", "{error}");
+        let cause = std::error::Error::source(&error).unwrap().to_string();
+        assert_eq!(cause, "it said `Access from 10.0.0.9 is denied`, which is no version of ssh");
+    }
+    assert_eq!(error_of("Exceeded MaxStartups\r\n").await.verb(), "busy");
+    assert_eq!(error_of("").await.verb(), "dropped");
 }
 
 /// Such servers turn clients away for some time only.

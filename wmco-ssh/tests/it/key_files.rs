@@ -120,6 +120,48 @@ fn what_is_no_key_of_ours_is_named() {
     assert!(refusal(x25519).starts_with("x25519 keys are not supported"));
 }
 
+#[test]
+fn curves_of_others_are_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let sec1 =
+        openssl(folder.path(), &["ecparam", "-name", "brainpoolP256r1", "-genkey", "-noout"]);
+    let file = folder.path().join("brainpool");
+    fs::write(&file, &sec1).unwrap();
+    let pkcs8 =
+        openssl(folder.path(), &["pkcs8", "-topk8", "-nocrypt", "-in", file.to_str().unwrap()]);
+    for text in [sec1, pkcs8] {
+        let told = refusal(&text);
+        assert!(told.starts_with("ecdsa brainpoolP256r1 keys are not supported"), "{told}");
+    }
+}
+
+/// The command that is told removes the passphrase.
+#[test]
+fn advice_about_passphrases_can_be_followed() {
+    let folder = tempfile::tempdir().unwrap();
+    let of = |algorithm: &[&str]| {
+        let more = ["-aes256", "-pass", "pass:hush"];
+        openssl(folder.path(), &[&["genpkey", "-algorithm"], algorithm, &more].concat())
+    };
+    for encrypted in [of(&["ed25519"]), of(&["RSA"])] {
+        let told = refusal(&encrypted);
+        let command = told.split('`').nth(1).unwrap();
+        let file = folder.path().join("encrypted");
+        fs::write(&file, &encrypted).unwrap();
+        let mut words: Vec<&str> = command.split(' ').collect();
+        for word in &mut words {
+            match *word {
+                "FILE" => *word = file.to_str().unwrap(),
+                "NEW-FILE" => *word = "/dev/stdout",
+                _ => {}
+            }
+        }
+        words.extend(["-passin", "pass:hush"]);
+        let output = std::process::Command::new(words[0]).args(&words[1..]).output().unwrap();
+        parse(output.stdout).unwrap_or_else(|error| panic!("{command}: {error}"));
+    }
+}
+
 /// The decoder takes every curve of this length for P-256.
 #[test]
 fn curves_that_are_spelled_out_count_when_they_are_p_256() {

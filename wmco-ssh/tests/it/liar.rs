@@ -10,7 +10,7 @@ use russh::{Channel, ChannelId, ChannelStream};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpListener;
 use tokio_util::sync::{CancellationToken, DropGuard};
-use wmco_ssh::{ConnectError, Options, Route, Session, SshHost, Target, TcpDialer};
+use wmco_ssh::{ConnectError, Credentials, Options, Route, Session, SshHost, Target, TcpDialer};
 
 /// The server's violation.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -19,6 +19,10 @@ pub(crate) enum Lie {
     No,
     /// Never answers a login.
     SilentLogin,
+    /// Refuses every login.
+    Refuses,
+    /// The same; it lists Ed25519 alone as what it takes.
+    RefusesAllButEd25519,
     /// Answers OK instead of a handle.
     OkWithoutHandle,
     /// Answers with wrong request IDs.
@@ -112,10 +116,11 @@ impl Handler for Connection {
         _: &str,
         _: VerifiedPublicKey<'_>,
     ) -> Result<Auth, Self::Error> {
-        if self.lie == Lie::SilentLogin {
-            std::future::pending::<()>().await;
+        match self.lie {
+            Lie::SilentLogin => std::future::pending().await,
+            Lie::Refuses | Lie::RefusesAllButEd25519 => Ok(Auth::reject()),
+            _ => Ok(Auth::Accept),
         }
-        Ok(Auth::Accept)
     }
 
     async fn channel_open_session(
@@ -275,10 +280,15 @@ impl Liar {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let mut rng = russh::keys::key::safe_rng();
-        let config = Arc::new(Config {
+        let mut config = Config {
             keys: vec![WireKey::random(&mut rng, Algorithm::Ed25519).unwrap()],
+            auth_rejection_time: Duration::ZERO,
             ..Config::default()
-        });
+        };
+        if lie == Lie::RefusesAllButEd25519 {
+            config.preferred.key = vec![Algorithm::Ed25519].into();
+        }
+        let config = Arc::new(config);
         let seen = Arc::new(Mutex::new(Seen::default()));
         let stop = CancellationToken::new();
         let shared = Arc::clone(&seen);
@@ -295,7 +305,15 @@ impl Liar {
     }
 
     pub(crate) async fn connect(&self, options: &Options) -> Result<SshHost, ConnectError> {
-        let route = Route::new(self.target.clone(), crate::hostile::credentials());
+        self.log_in(crate::hostile::credentials(), options).await
+    }
+
+    pub(crate) async fn log_in(
+        &self,
+        credentials: Credentials,
+        options: &Options,
+    ) -> Result<SshHost, ConnectError> {
+        let route = Route::new(self.target.clone(), credentials);
         Session::connect(&route, &TcpDialer, options).await.map(SshHost::new)
     }
 }

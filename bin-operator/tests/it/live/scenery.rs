@@ -239,6 +239,13 @@ pub(super) async fn metrics(stage: &Stage, running: &Running) -> String {
     https::get(running.http, "/metrics", Some(&token)).await.unwrap()
 }
 
+/// How often all Events with this reason together were counted.
+pub(super) fn times_told(stage: &Stage, reason: &str) -> u64 {
+    let events = stage.cluster.objects("events.k8s.io", "events", "");
+    let of_it = events.iter().filter(|event| event["reason"] == reason);
+    of_it.map(|event| event["series"]["count"].as_u64().unwrap_or(1)).sum()
+}
+
 /// Notes of all Events with this reason.
 pub(super) fn notes(stage: &Stage, reason: &str) -> Vec<String> {
     let text = |event: &Value, key: &str| event[key].as_str().unwrap_or_default().to_owned();

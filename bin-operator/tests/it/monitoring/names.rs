@@ -62,7 +62,7 @@ fn ours() -> BTreeSet<String> {
     metrics.retries.get_or_create(&instance).set(1);
     metrics.unreachable.get_or_create(&instance).set(1);
     metrics.findings.get_or_create(&FindingLabels { severity: "blocking" }).set(1);
-    for family in [&metrics.blocked_drains, &metrics.slots, &metrics.restarts] {
+    for family in [&metrics.blocked_drains, &metrics.slots, &metrics.waits, &metrics.restarts] {
         family.get_or_create(&node).set(1);
     }
     for family in [&metrics.certificates_from, &metrics.certificates_until] {

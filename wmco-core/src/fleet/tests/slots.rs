@@ -1,7 +1,7 @@
 //! Who waits for a slot of the disruption budget, and who holds it.
 
 use super::*;
-use crate::fleet::Topic;
+use crate::fleet::{SlotWaits, Topic};
 
 /// The notice about who waits for the only slot.
 fn awaited(case: &Case) -> Notice {
@@ -39,6 +39,36 @@ fn words(holder: &str) -> String {
     format!(
         "node win-1 and 1 more wait for a slot of the disruption budget for more than 2 minutes; node {holder}"
     )
+}
+
+#[test]
+fn each_node_that_waits_is_told_since_when_and_what_frees_a_slot() {
+    let case = ghost();
+    let mut waits = SlotWaits::default();
+    let begun: jiff::Timestamp = "2026-03-02T10:00:00Z".parse().unwrap();
+    let later = begun + limits::SLOT_PATIENCE;
+    case.look(|out| {
+        assert_eq!(waits.update(&out, begun).len(), 2);
+        let told = waits.update(&out, later);
+        let nodes: Vec<_> = told.iter().map(|wait| (wait.node.as_str(), wait.since)).collect();
+        assert_eq!(nodes, [("win-1", begun), ("win-3", begun)]);
+        assert_eq!(
+            told[1].to_string(),
+            format!(
+                "waits since 2026-03-02T10:00:00Z for a slot of the disruption budget; node win-9 holds one by its label \
+                 {} while its host is worked on: see what is told of it, and if the host is gone delete the node, or \
+                 take the label off",
+                names::UPGRADING_LABEL
+            )
+        );
+    });
+    // A node that had its turn waits anew.
+    let free = case.clone().with(|c| drop(c.nodes.pop()));
+    free.look(|out| assert_eq!(waits.update(&out, later).len(), 1));
+    case.look(|out| {
+        let since: Vec<_> = waits.update(&out, later).iter().map(|wait| wait.since).collect();
+        assert_eq!(since, [later, begun]);
+    });
 }
 
 #[test]
