@@ -17,8 +17,7 @@ struct Rate {
 
 const EVENTS_OF_A_SERIES: Rate =
     Rate { burst: SERIES_EVENT_BURST, interval: SERIES_EVENT_INTERVAL };
-const REPEATED_FAILURES: Rate =
-    Rate { burst: FAILURE_EVENT_BURST, interval: FAILURE_EVENT_INTERVAL };
+const FAILURES: Rate = Rate { burst: FAILURE_EVENT_BURST, interval: FAILURE_EVENT_INTERVAL };
 
 /// What Events have in common that are limited together.
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
@@ -34,8 +33,8 @@ pub struct EventSeries {
 
 /// Counts Events. Times are those of a monotonic clock with any start.
 ///
-/// The first Event of a series is always sent. Later ones are limited for their series, and repeated failures for all
-/// series together, too.
+/// Events are limited for their series, and failures of one reason for all series together, too. Of those the first of a
+/// series goes before repetitions of others, which leave half of the burst to it.
 ///
 /// ```
 /// use std::time::Duration;
@@ -69,19 +68,23 @@ impl EventLimiter {
                 key = None;
             }
         }
-        let is_first = !self.series.contains_key(&key);
-        let own = self.series.entry(key).or_default();
-        own.asked_at = now;
-        let repeated = series.failure.as_ref().filter(|_| !is_first);
-        let all = repeated.map(|reason| self.failures.entry(reason.clone()).or_default());
-        if !own.has(EVENTS_OF_A_SERIES, now) {
+        let reserve = if self.series.contains_key(&key) { FAILURES.burst / 2 } else { 0 };
+        let all = series.failure.as_ref();
+        let mut all = all.map(|reason| self.failures.entry(reason.clone()).or_default());
+        if all.as_ref().is_some_and(|all| !all.has(FAILURES, reserve, now)) {
+            // One that was never told is still to come.
+            if let Some(own) = self.series.get_mut(&key) {
+                own.asked_at = now;
+            }
             return false;
         }
-        if let Some(all) = all {
-            if !all.has(REPEATED_FAILURES, now) {
-                return false;
-            }
-            all.take(REPEATED_FAILURES, now);
+        let own = self.series.entry(key).or_default();
+        own.asked_at = now;
+        if !own.has(EVENTS_OF_A_SERIES, 0, now) {
+            return false;
+        }
+        if let Some(all) = &mut all {
+            all.take(FAILURES, now);
         }
         own.take(EVENTS_OF_A_SERIES, now);
         true
@@ -103,8 +106,9 @@ impl Bucket {
         now < self.full_at || now < self.asked_at + SERIES_EVENT_INTERVAL
     }
 
-    fn has(&self, rate: Rate, now: Duration) -> bool {
-        self.full_at.saturating_sub(now) <= rate.interval * rate.burst.saturating_sub(1)
+    /// Whether more than the `reserve` is left.
+    fn has(&self, rate: Rate, reserve: u32, now: Duration) -> bool {
+        self.full_at.saturating_sub(now) <= rate.interval * rate.burst.saturating_sub(reserve + 1)
     }
 
     fn take(&mut self, rate: Rate, now: Duration) {
@@ -114,6 +118,8 @@ impl Bucket {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::HashSet;
+
     use super::*;
     use crate::limits::RETRY_MOST;
 
@@ -147,40 +153,52 @@ mod tests {
 
     /// Each of 2,000 hosts is tried again each minute. All hang on one object.
     #[test]
-    fn two_thousand_that_fail_are_told_once_each_and_then_twenty_times_in_a_minute() {
+    fn two_thousand_that_fail_send_at_most_twenty_in_a_minute_and_each_once_before_any_twice() {
         const HOSTS: u32 = 2_000;
         let mut limiter = EventLimiter::default();
-        let mut at = Vec::new();
+        let mut sent = Vec::new();
         for round in 0..30 {
             for host in 0..HOSTS {
                 let now = RETRY_MOST.unsigned_abs() * round + MINUTE * host / HOSTS;
-                let admitted = limiter.admits(&failures(host), now);
-                assert!(admitted || round > 0, "the first Event of host {host}");
-                if admitted && round > 0 {
-                    at.push(now);
-                }
+                sent.extend(limiter.admits(&failures(host), now).then_some((now, host)));
             }
         }
-        let in_a_minute =
-            |from: &Duration| at.iter().filter(|it| (*from..*from + MINUTE).contains(*it)).count();
-        assert!(at.iter().map(in_a_minute).max().unwrap() <= 20);
-        assert!(at.len() >= 290, "they are told of all the time: {}", at.len());
+        let in_a_minute = |(from, _): &(Duration, u32)| {
+            sent.iter().filter(|(at, _)| (*from..*from + MINUTE).contains(at)).count()
+        };
+        assert!(sent.iter().map(in_a_minute).max().unwrap() <= 20);
+        assert!(sent.len() >= 290, "they are told of all the time: {}", sent.len());
+        let hosts: HashSet<u32> = sent.iter().map(|(_, host)| *host).collect();
+        assert_eq!(hosts.len(), sent.len());
         // What succeeds beside them is told.
         assert!(limiter.admits(&news(1), MINUTE * 30));
     }
 
-    /// A host whose words are new each time beside hosts that fail later.
+    /// One subject that is told of each second beside others that come later.
     #[test]
     fn repetitions_of_a_subject_use_up_nothing_of_others() {
-        for of in [news::<u32>, failures::<u32>] {
-            let mut limiter = EventLimiter::default();
-            let sent = (0..1_000_u32)
-                .filter(|second| limiter.admits(&of(0), Duration::from_secs(u64::from(*second))));
-            assert!(sent.count() <= 28);
-            for host in 1..44 {
-                assert!(limiter.admits(&of(host), Duration::from_secs(1_000)), "host {host}");
-            }
+        let mut limiter = EventLimiter::default();
+        let mut admits =
+            |subject: u32, second| limiter.admits(&news(subject), Duration::from_secs(second));
+        let sent = (0..1_000).filter(|second| admits(0, *second)).count();
+        assert!(sent <= 28);
+        for subject in 1..44 {
+            assert!(admits(subject, 1_000), "subject {subject}");
         }
+    }
+
+    /// A host that fails each second, with new words each time, beside 44 that are tried each minute.
+    #[test]
+    fn hosts_that_fail_are_all_told_of_within_five_minutes() {
+        let mut limiter = EventLimiter::default();
+        let mut told = HashSet::new();
+        for second in 0..300_u64 {
+            let now = Duration::from_secs(1_000 + second);
+            limiter.admits(&failures("first"), now);
+            let due = (0..44).filter(|host| second % 60 == *host);
+            told.extend(due.filter(|host| limiter.admits(&failures(host), now)));
+        }
+        assert_eq!(told.len(), 44);
     }
 
     #[test]
@@ -205,11 +223,11 @@ mod tests {
     #[test]
     fn series_have_a_bound_and_those_beyond_it_share_one_rate() {
         let mut limiter = EventLimiter::default();
-        let mut admits = |host: u32| limiter.admits(&failures(host), Duration::ZERO);
-        let sent = (0..20_000).filter(|host| admits(*host)).count();
-        assert_eq!(sent, EVENT_SERIES + 11);
+        let mut admits = |subject: usize| limiter.admits(&news(subject), Duration::ZERO);
+        let sent = (0..20_000).filter(|subject| admits(*subject)).count();
+        assert_eq!(sent, EVENT_SERIES + 25);
         assert_eq!(limiter.series.len(), EVENT_SERIES + 1);
         // Those that have one keep it.
-        assert!(limiter.admits(&failures(0), MINUTE));
+        assert!(limiter.admits(&news(0), MINUTE));
     }
 }

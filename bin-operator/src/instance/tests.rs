@@ -210,8 +210,8 @@ async fn repeated_failures_are_one_event_that_is_counted_up() {
     }
 }
 
-/// They all hang on the list of instances.
-#[tokio::test]
+/// They all hang on the list of instances, and are tried once a minute.
+#[tokio::test(start_paused = true)]
 async fn each_host_that_fails_has_an_event_however_often_others_fail() {
     const HOSTS: usize = 44;
     let (client, sent) = hearing();
@@ -224,8 +224,9 @@ async fn each_host_that_fails_has_an_event_however_often_others_fail() {
             let reason = wmco_core::names::events::INSTANCE_SETUP_FAILURE;
             announcer.failed(&instance, reason, &format!("it fails for the {round}th time"));
         }
+        announcer.sent(Duration::from_secs(240)).await;
+        tokio::time::advance(Duration::from_secs(60)).await;
     }
-    announcer.sent(Duration::from_secs(240)).await;
     let sent = sent.lock().unwrap();
     for host in 0..HOSTS {
         let has_one = |(note, _): &Sent| note.starts_with(&format!("10.0.0.{host}: "));

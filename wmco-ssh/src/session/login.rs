@@ -1,23 +1,16 @@
 //! The login: offers keys, and keeps what the server's answer says.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use russh::client::{AuthResult, Handle};
 use russh::keys::{Algorithm, HashAlg, PrivateKeyWithHashAlg};
 use russh::{Disconnect, MethodKind, MethodSet};
-use tokio::time::timeout;
 
 use super::handler::{Farewell, Handler, SAID, dropped};
 use super::steps::Steps;
 use crate::error::{ConnectError, Stage, printable};
 use crate::key::{PrivateKey, PublicKey};
 use crate::route::{Credentials, Target};
-
-/// How long an answer of the library takes that does not wait for the server's list of algorithms, for which it waits a
-/// second, and how often it is asked.
-const LIST_COMES: Duration = Duration::from_millis(400);
-const LIST_ASKED: usize = 4;
 
 /// Answer to one key.
 enum Answer {
@@ -79,8 +72,7 @@ pub(super) async fn log_in(
 struct Algorithms {
     /// One after the other; never SHA-1.
     hashes: &'static [Option<HashAlg>],
-    /// Whether the server has listed what it takes, and none of these is in the list. A list may name more than the
-    /// server's configuration allows, and is offered in vain then.
+    /// Whether the server has listed what it takes, and none of these is in the list.
     are_unlisted: bool,
 }
 
@@ -96,25 +88,10 @@ impl Algorithms {
         } else {
             &[Some(HashAlg::Sha256), Some(HashAlg::Sha512)]
         };
-        let are_unlisted = match listed {
-            Some(Some(_)) => false,
-            // SHA-1 alone.
-            Some(None) => true,
-            None => has_list(handle).await,
-        };
+        // Of RSA it lists SHA-1 alone. That a list has no RSA at all the library does not tell.
+        let are_unlisted = matches!(listed, Some(None));
         Ok(Self { hashes, are_unlisted })
     }
-}
-
-/// Whether a list has come. The library tells by not waiting for one any more, so an answer in less time than it waits
-/// is proof, and none is no proof of the contrary on a crowded machine.
-async fn has_list(handle: &Handle<Handler>) -> bool {
-    for _ in 0..LIST_ASKED {
-        if let Ok(answer) = timeout(LIST_COMES, handle.best_supported_rsa_hash()).await {
-            return answer.is_ok();
-        }
-    }
-    false
 }
 
 fn too_many(target: &Target, said: String) -> ConnectError {

@@ -39,9 +39,9 @@ async fn a_server_that_lists_no_kind_of_ours_has_refused_no_key() {
     };
     let (rsa, ed25519) = (new_key(&["-t", "rsa", "-b", "2048"]), new_key(&["-t", "ed25519"]));
     for (lie, keys, verb) in [
-        (Lie::RefusesAllButEd25519, vec![&rsa], "no-algorithm"),
-        (Lie::RefusesAllButEd25519, vec![&rsa, &ed25519], "no-algorithm"),
-        (Lie::RefusesAllButEd25519, vec![&ed25519], "authentication-refused"),
+        (Lie::RefusesAllButSha1, vec![&rsa], "no-algorithm"),
+        (Lie::RefusesAllButSha1, vec![&rsa, &ed25519], "no-algorithm"),
+        (Lie::RefusesAllButSha1, vec![&ed25519], "authentication-refused"),
         (Lie::Refuses, vec![&rsa], "authentication-refused"),
     ] {
         let server = Liar::start(lie).await;

@@ -21,8 +21,8 @@ pub(crate) enum Lie {
     SilentLogin,
     /// Refuses every login.
     Refuses,
-    /// The same; it lists Ed25519 alone as what it takes.
-    RefusesAllButEd25519,
+    /// The same; it lists RSA with SHA-1 alone as what it takes.
+    RefusesAllButSha1,
     /// Answers OK instead of a handle.
     OkWithoutHandle,
     /// Answers with wrong request IDs.
@@ -118,7 +118,7 @@ impl Handler for Connection {
     ) -> Result<Auth, Self::Error> {
         match self.lie {
             Lie::SilentLogin => std::future::pending().await,
-            Lie::Refuses | Lie::RefusesAllButEd25519 => Ok(Auth::reject()),
+            Lie::Refuses | Lie::RefusesAllButSha1 => Ok(Auth::reject()),
             _ => Ok(Auth::Accept),
         }
     }
@@ -285,8 +285,8 @@ impl Liar {
             auth_rejection_time: Duration::ZERO,
             ..Config::default()
         };
-        if lie == Lie::RefusesAllButEd25519 {
-            config.preferred.key = vec![Algorithm::Ed25519].into();
+        if lie == Lie::RefusesAllButSha1 {
+            config.preferred.key = vec![Algorithm::Ed25519, Algorithm::Rsa { hash: None }].into();
         }
         let config = Arc::new(config);
         let seen = Arc::new(Mutex::new(Seen::default()));
