@@ -127,12 +127,12 @@ mod tests {
     const FAILURE: &str = "InstanceSetupFailure";
 
     /// What happens to a subject that hangs on the list of instances.
-    fn news<S: ToString>(subject: S) -> EventSeries {
+    fn news(subject: impl std::fmt::Display) -> EventSeries {
         let (object, subject) = ("windows-instances".to_owned(), subject.to_string());
         EventSeries { object, subject, failure: None }
     }
 
-    fn failures<S: ToString>(subject: S) -> EventSeries {
+    fn failures(subject: impl std::fmt::Display) -> EventSeries {
         EventSeries { failure: Some(FAILURE.to_owned()), ..news(subject) }
     }
 

@@ -160,6 +160,9 @@ mod tests {
     }
 
     proptest! {
+        // Each holds a megabyte.
+        #![proptest_config(ProptestConfig { cases: ProptestConfig::default().cases / 4, ..ProptestConfig::default() })]
+
         /// Whatever is asked for, in any order: the result fits, and a host is only refused when it does not.
         #[test]
         fn all_that_fits_is_taken(hosts in prop::collection::vec((0_usize..8, 0_usize..4, any::<bool>()), 0..40)) {

@@ -53,7 +53,8 @@ impl Session {
             Echo::Ended(ExecOutcome { output, errors, .. }) => {
                 instead_of_the_word(output.lines().chain(errors.lines()), true)
             }
-            // The server answered and opened a channel, so neither load nor network keep the word from us.
+            // One that says nothing may be a host that is slow.
+            Echo::GoesOn(lines) if lines.iter().all(|line| line.trim().is_empty()) => None,
             Echo::GoesOn(lines) => instead_of_the_word(lines.iter().map(String::as_str), false),
         }
     }
@@ -122,7 +123,6 @@ mod tests {
             let found = instead_of_the_word(lines.iter().copied(), false);
             found.map(|error| error.to_string())
         };
-        assert!(told(&[]).unwrap().contains("(it says nothing, and does not end)"));
         assert!(told(&["Hello"]).unwrap().contains("(it says `Hello`, and does not end)"));
         assert_eq!(told(&["Hello", "wmco-runs-commands\r"]), None);
     }
