@@ -241,7 +241,7 @@ pub(super) async fn metrics(stage: &Stage, running: &Running) -> String {
 
 /// How often all Events with this reason together were counted.
 pub(super) fn times_told(stage: &Stage, reason: &str) -> u64 {
-    let events = stage.cluster.objects("events.k8s.io", "events", "");
+    let events = stage.cluster.objects("", "events", "");
     let of_it = events.iter().filter(|event| event["reason"] == reason);
     of_it.map(|event| event["series"]["count"].as_u64().unwrap_or(1)).sum()
 }
