@@ -1,5 +1,6 @@
 //! A Machine and a MachineSet of the Machine API, reduced to the fields that decisions need.
 
+use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
@@ -34,6 +35,9 @@ pub struct MachineFacts {
     pub name: String,
     /// Its UID, so that no action hits a successor of the same name.
     pub uid: String,
+    /// When the API server stored it first.
+    #[schemars(with = "Option<String>")]
+    pub created: Option<Timestamp>,
     /// Whether its label marks it as a Windows Machine.
     pub is_windows: bool,
     /// Whether an administrator asked to leave it alone.
@@ -113,6 +117,8 @@ impl MachineFacts {
         Self {
             name: text(machine.pointer("/metadata/name")).unwrap_or_default(),
             uid: text(machine.pointer("/metadata/uid")).unwrap_or_default(),
+            created: text(machine.pointer("/metadata/creationTimestamp"))
+                .and_then(|text| text.parse().ok()),
             is_windows: label(names::MACHINE_OS_LABEL).as_deref() == Some(names::OS_ID_WINDOWS),
             is_ignored: label(names::IGNORE_LABEL).as_deref() == Some(names::TRUE),
             is_deleted: is_deleted(machine),

@@ -1,18 +1,24 @@
 //! Machines that are being replaced, and the health of the others.
 
-use std::collections::BTreeMap;
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Assignment, Because, Desired, Observed, Replacement};
-use crate::facts::NodeFacts;
+use crate::facts::{MachineFacts, MachineSetFacts, NodeFacts};
 use crate::host_record::{HostRecord, RecordChange};
 use crate::machines::{Machine, Machines, Unfit, key};
 
-/// Replacements in progress, each with its MachineSet.
-pub(super) struct Replaced<'a> {
-    /// By the Machine's name.
-    sets: BTreeMap<&'a str, &'a str>,
-    /// The UIDs of these Machines, where they are known.
-    uids: BTreeMap<&'a str, &'a str>,
+/// Replacements in progress, by the Machine's name.
+pub(super) struct Replaced<'a>(BTreeMap<&'a str, InSet<'a>>);
+
+/// The MachineSet of a Machine that is being replaced.
+#[derive(Clone, Copy)]
+struct InSet<'a> {
+    name: &'a str,
+    /// Number of its Machines then, if it is known.
+    of: Option<usize>,
+    /// The Machine's UID, if it is known.
+    uid: Option<&'a str>,
 }
 
 /// Health of the Machines.
@@ -61,10 +67,11 @@ impl<'a> Health<'a> {
         self.machines.iter().filter(is_of)
     }
 
-    /// Whether a MachineSet has its desired number of working Machines. A deleted MachineSet counts as complete.
+    /// Whether as many Machines of a MachineSet work as when it had `of`, and no more than it is to have now: one that
+    /// cannot grow owes nobody a slot. A deleted MachineSet counts as complete.
     ///
     /// Versions do not count: upgrades take slots of their own. Machines with the ignore label count as working.
-    fn is_whole(&self, set: &str, instances: &[Assignment<'a>]) -> bool {
+    fn is_whole(&self, set: &str, of: Option<usize>, instances: &[Assignment<'a>]) -> bool {
         let Some(facts) = self.machines.set(set).filter(|facts| !facts.is_deleted) else {
             return true;
         };
@@ -72,7 +79,7 @@ impl<'a> Health<'a> {
             machine.instance == Err(Unfit::Ignored)
                 || self.assignment(machine, instances).is_some_and(works)
         });
-        work.count() >= facts.replicas
+        work.count() >= of.map_or(facts.replicas, |of| of.min(facts.replicas))
     }
 }
 
@@ -92,32 +99,31 @@ impl<'a> Replaced<'a> {
         let granted = health.machines.iter().filter(|machine| {
             observed.replaced.contains(&machine.facts.name) && !machine.facts.is_deleted
         });
-        let set_of = |machine: &'a Machine| Some(machine.facts.machine_set.as_ref()?.name.as_str());
-        let granted = granted.filter_map(|it| Some((it.facts.name.as_str(), set_of(it)?)));
+        let granted = granted.filter_map(|machine| {
+            let name = machine.facts.machine_set.as_ref()?.name.as_str();
+            let of = health.machines.set(name).map(|set| set.replicas);
+            let set = InSet { name, of, uid: Some(&machine.facts.uid) };
+            Some((machine.facts.name.as_str(), set))
+        });
         let mut sets: BTreeMap<_, _> = granted.collect();
         for (name, kept) in observed.hosts.of_machines() {
             let Some(record) = kept.record else { continue };
             let Some(set) = record.replaced_in.as_deref() else { continue };
-            if is_gone(health.machines, name, record) && !health.is_whole(set, instances) {
-                sets.insert(name, set);
+            let (of, uid) = (record.replaced_of, record.machine.as_deref());
+            if is_gone(health.machines, name, record) && !health.is_whole(set, of, instances) {
+                sets.insert(name, InSet { name: set, of, uid });
             }
         }
         for (name, begun) in observed.replacing {
             let machine = health.machines.get(name).map(|machine| &machine.facts);
             let is_there =
                 machine.is_some_and(|it| !it.is_deleted && Some(&it.uid) == begun.uid.as_ref());
-            if !is_there && !health.is_whole(&begun.set, instances) {
-                sets.entry(name).or_insert(&begun.set);
+            if !is_there && !health.is_whole(&begun.set, begun.of, instances) {
+                let (of, uid) = (begun.of, begun.uid.as_deref());
+                sets.entry(name).or_insert(InSet { name: &begun.set, of, uid });
             }
         }
-        let uid = |name: &'a str| {
-            let known = observed.replacing.get(name).and_then(|begun| begun.uid.as_deref());
-            let recorded = || observed.hosts.record(&key(name))?.machine.as_deref();
-            let shown = || Some(health.machines.get(name)?.facts.uid.as_str());
-            Some((name, known.or_else(recorded).or_else(shown)?))
-        };
-        let uids = sets.keys().filter_map(|name| uid(name)).collect();
-        Self { sets, uids }
+        Self(sets)
     }
 
     /// Changes that put replacements back on record of which somebody deleted the record.
@@ -126,42 +132,43 @@ impl<'a> Replaced<'a> {
         machines: &Machines,
         observed: &Observed<'_>,
     ) -> BTreeMap<String, RecordChange> {
-        let lost = self.iter().filter(|(name, _)| {
+        let lost = self.0.iter().filter(|(name, _)| {
             let record = observed.hosts.record(&key(name));
             let is_there = machines.get(name).is_some_and(|machine| !machine.facts.is_deleted);
             record.is_none() && !is_there && !observed.hosts.is_damaged(&key(name))
         });
-        let change = |(name, set): (&str, &str)| {
-            let machine = self.uids.get(name).map(|uid| (*uid).to_owned());
-            (key(name), RecordChange::Replaced { machine, set: set.to_owned() })
+        let change = |(name, set): (&&str, &InSet<'_>)| {
+            let (machine, of) = (set.uid.map(str::to_owned), set.of);
+            (key(name), RecordChange::Replaced { machine, set: set.name.to_owned(), of })
         };
         lost.map(change).collect()
     }
 
     /// All replacements, as they are remembered until the next pass.
     pub(super) fn remembered(&self) -> BTreeMap<String, Replacement> {
-        let one = |(name, set): (&str, &str)| {
-            let uid = self.uids.get(name).map(|uid| (*uid).to_owned());
-            (name.to_owned(), Replacement { set: set.to_owned(), uid })
+        let one = |(name, set): (&&str, &InSet<'_>)| {
+            let (of, uid) = (set.of, set.uid.map(str::to_owned));
+            ((*name).to_owned(), Replacement { set: set.name.to_owned(), uid, of })
         };
-        self.iter().map(one).collect()
+        self.0.iter().map(one).collect()
     }
 
     /// Adds a replacement in this MachineSet.
-    pub(super) fn begin(&mut self, machine: &'a str, set: &'a str) {
-        self.sets.insert(machine, set);
+    pub(super) fn begin(&mut self, machine: &'a Machine, set: &'a MachineSetFacts) {
+        let MachineFacts { name, uid, .. } = &machine.facts;
+        self.0.insert(name, InSet { name: &set.name, of: Some(set.replicas), uid: Some(uid) });
     }
 
     /// Number of slots that replacements hold.
     pub(super) fn count(&self) -> usize {
-        self.sets.len()
+        self.0.len()
     }
 
     /// Number of slots by MachineSet.
     pub(super) fn by_set(&self) -> BTreeMap<&'a str, usize> {
         let mut by_set = BTreeMap::new();
-        for set in self.sets.values() {
-            *by_set.entry(*set).or_default() += 1;
+        for set in self.0.values() {
+            *by_set.entry(set.name).or_default() += 1;
         }
         by_set
     }
@@ -173,17 +180,63 @@ impl<'a> Replaced<'a> {
         health: &Health<'a>,
     ) -> Option<&'a str> {
         let set = health.set_of(instance).filter(|_| !works(instance))?;
-        self.sets.values().any(|held| *held == set).then_some(set)
+        self.0.values().any(|held| held.name == set).then_some(set)
+    }
+
+    /// The Machines that may use a slot which their MachineSet holds: successors, those that have been `unready` for long,
+    /// and once all successors work any other one. One that only lacks a mark, or is not ready for a moment, does not go
+    /// out of service while another one is gone.
+    pub(super) fn may_borrow(
+        &self,
+        health: &Health<'a>,
+        instances: &[Assignment<'a>],
+        unready: &BTreeSet<String>,
+    ) -> BTreeSet<&'a str> {
+        let work = |machine: &Machine| health.assignment(machine, instances).is_some_and(works);
+        let of_set = |set: &'a str| {
+            let machines: Vec<_> = health.of_set(set).collect();
+            let successors = self.successors(set, &machines, health);
+            let is_over = !successors.is_empty() && successors.iter().all(|it| work(it));
+            let may = move |machine: &&Machine| {
+                let name = &machine.facts.name;
+                is_over
+                    || unready.contains(name)
+                    || successors.iter().any(|successor| successor.facts.name == *name)
+            };
+            machines.into_iter().filter(may).map(|machine| machine.facts.name.as_str())
+        };
+        self.by_set().into_keys().flat_map(of_set).collect()
+    }
+
+    /// Those of the `machines` of a MachineSet that have taken the place of the ones that are gone: the youngest, as soon as
+    /// there are as many as there are to be. When one was created only the API server tells, and no host can change it.
+    fn successors(
+        &self,
+        set: &str,
+        machines: &[&'a Machine],
+        health: &Health<'a>,
+    ) -> Vec<&'a Machine> {
+        let names: BTreeSet<_> = machines.iter().map(|it| it.facts.name.as_str()).collect();
+        let of_set = self.0.iter().filter(|(_, held)| held.name == set);
+        let gone = of_set.filter(|(name, _)| !names.contains(**name)).count();
+        if health.machines.set(set).is_none_or(|set| machines.len() < set.replicas) {
+            return Vec::new();
+        }
+        let known = machines.iter().copied().filter(|machine| machine.facts.created.is_some());
+        let mut youngest: Vec<_> = known.collect();
+        youngest.sort_by_key(|machine| Reverse(machine.facts.created));
+        youngest.truncate(gone);
+        youngest
     }
 
     /// Whether the replacement of this Machine is in progress.
     pub(super) fn contains(&self, machine: &str) -> bool {
-        self.sets.contains_key(machine)
+        self.0.contains_key(machine)
     }
 
     /// All replacements, each with its MachineSet.
     pub(super) fn iter(&self) -> impl Iterator<Item = (&'a str, &'a str)> {
-        self.sets.iter().map(|(machine, set)| (*machine, *set))
+        self.0.iter().map(|(machine, set)| (*machine, set.name))
     }
 }
 

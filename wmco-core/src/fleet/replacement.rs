@@ -7,4 +7,6 @@ pub struct Replacement {
     pub set: String,
     /// The Machine's UID, if it is known.
     pub uid: Option<String>,
+    /// Number of Machines that the MachineSet had then, if it is known.
+    pub of: Option<usize>,
 }

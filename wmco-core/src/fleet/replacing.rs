@@ -15,7 +15,7 @@ use super::{
     Assignment, Assignments, Because, Desired, Held, Intent, Observed, Replacement,
     ReplacementPermit,
 };
-use crate::facts::NodeFacts;
+use crate::facts::{MachineSetFacts, NodeFacts};
 use crate::host_record::{HostRecord, KnownHosts, RecordChange};
 use crate::limits;
 use crate::login_keys::LoginKeys;
@@ -57,34 +57,34 @@ pub(super) fn hand_out<'a>(
         let name = machine.facts.name.as_str();
         let Some(assignment) = out.instances.get(number) else { continue };
         let begun = replaced.contains(name) || replaced.waits_for(assignment, health).is_some();
-        let held = match gate.set_for(machine, assignment, health, &replaced) {
-            Err(held) => Some(held),
-            Ok(_) if !begun && desired.blocked => Some(Held::ClusterUnfit),
-            Ok(_) if !begun && !slots.take(assignment.node_name()) => Some(Held::Budget),
+        let decided = match gate.set_for(machine, assignment, health, &replaced) {
+            Ok(_) if !begun && desired.blocked => Err(Held::ClusterUnfit),
+            Ok(_) if !begun && !slots.take(assignment.node_name()) => Err(Held::Budget),
             Ok(set) => {
-                replaced.begin(name, set);
+                replaced.begin(machine, set);
                 let address = key(name);
                 let record = observed.hosts.record(&address);
-                if record.is_some_and(|record| record.replaced_in.as_deref() == Some(set)) {
-                    None
+                if record.is_some_and(|record| record.replaced_in.as_ref() == Some(&set.name)) {
+                    Ok(set)
                 } else {
-                    let change = RecordChange::ReplacedIn(Some(set.to_owned()));
-                    out.changes.insert(address, change);
-                    Some(Held::RecordDue)
+                    let (set, of) = (set.name.clone(), set.replicas);
+                    out.changes.insert(address, RecordChange::ToReplace { set, of });
+                    Err(Held::RecordDue)
                 }
             }
+            held => held,
         };
         let Some(assignment) = out.instances.get_mut(number) else { continue };
-        if let Some(held) = held {
-            assignment.because = Because::ReplacementHeld(held);
-        } else {
-            let permit = ReplacementPermit::for_machine(name, &machine.facts.uid);
-            if let Some(owner) = &machine.facts.machine_set {
-                let (set, uid) = (owner.name.clone(), Some(machine.facts.uid.clone()));
-                out.replacing.insert(name.to_owned(), Replacement { set, uid });
+        match decided {
+            Err(held) => assignment.because = Because::ReplacementHeld(held),
+            Ok(set) => {
+                let uid = &machine.facts.uid;
+                let (of, set) = (Some(set.replicas), set.name.clone());
+                let begun = Replacement { set, uid: Some(uid.clone()), of };
+                out.replacing.insert(name.to_owned(), begun);
+                assignment.intent = Intent::Replace(ReplacementPermit::for_machine(name, uid));
+                assignment.because = Because::LoginRefused;
             }
-            assignment.intent = Intent::Replace(permit);
-            assignment.because = Because::LoginRefused;
         }
     }
 }
@@ -102,7 +102,7 @@ fn no_longer<'a>(
         };
         let goes_on = refusing.contains(name) || observed.replaced.contains(name);
         if !goes_on && !is_gone(machines, name, record) {
-            out.changes.insert(key(name), RecordChange::ReplacedIn(None));
+            out.changes.insert(key(name), RecordChange::ToKeep);
         }
     }
 }
@@ -217,7 +217,7 @@ impl<'a> Gate<'a> {
         assignment: &Assignment<'_>,
         health: &Health<'a>,
         replaced: &Replaced<'a>,
-    ) -> Result<&'a str, Held> {
+    ) -> Result<&'a MachineSetFacts, Held> {
         let owner = machine.facts.machine_set.as_ref().ok_or(Held::NobodyMakesAnother)?;
         let set = health.machines.set(&owner.name);
         let set = set.filter(|set| set.uid == owner.uid && !set.is_deleted && set.replicas > 0);
@@ -260,7 +260,7 @@ impl<'a> Gate<'a> {
         }
         let first = replaced_beside.or(unhealthy).map(key);
         let first = first.or_else(|| self.unhealthy.clone().filter(|_| !is_awaited));
-        first.map_or(Ok(&set.name), |first| Err(Held::Unhealthy { first }))
+        first.map_or(Ok(set), |first| Err(Held::Unhealthy { first }))
     }
 
     /// Whether it is a Machine's turn while another one of its MachineSet is gone and not all work.

@@ -7,6 +7,7 @@ use super::replaced::{Health, Replaced};
 use super::{Assignment, Because, DisruptionPermit, Observed};
 use crate::facts::NodeFacts;
 use crate::fleet::Intent;
+use crate::machines::name_in;
 use crate::names;
 
 /// Gives permits to instances that claim one, as long as there are slots. Returns the remaining slots.
@@ -28,7 +29,7 @@ pub(super) fn hand_out<'a>(
     }
     let mut slots =
         Slots::count(instances, budget.saturating_sub(replaced.count()), made, observed);
-    slots.lend(instances, budget, replaced, health);
+    slots.lend(instances, budget, replaced, health, observed.unready);
     let mut queue: Vec<&mut Assignment<'_>> = instances.iter_mut().collect();
     let given_up = times_given_up(observed.nodes);
     queue.sort_by_key(|instance| given_up.get(instance.node_name()?).copied());
@@ -123,28 +124,33 @@ impl Slots {
         Self { free, disrupted, marked, ..Self::default() }
     }
 
-    /// Records which nodes may use the slots of Machines that are being replaced, one each.
+    /// Records which nodes may use the slots of Machines that are being replaced, one each: see [`Replaced::may_borrow`].
     ///
     /// A mark does not tell whose slot its node took. As many count as borrowed as go beyond the budget, those of other
-    /// MachineSets first: a slot that is lent once too often disrupts nothing that works, one that is not lent lets a
-    /// successor wait for what its MachineSet holds.
-    fn lend(
+    /// MachineSets first: a slot that is lent once too often goes to a node that is out of service anyway, one that is not
+    /// lent lets a successor wait for what its MachineSet holds.
+    fn lend<'a>(
         &mut self,
-        instances: &[Assignment<'_>],
+        instances: &[Assignment<'a>],
         budget: usize,
-        replaced: &Replaced<'_>,
-        health: &Health<'_>,
+        replaced: &Replaced<'a>,
+        health: &Health<'a>,
+        unready: &BTreeSet<String>,
     ) {
         if replaced.count() == 0 {
             return;
         }
+        let borrowers = replaced.may_borrow(health, instances, unready);
+        let may_borrow = |instance: &Assignment<'_>| {
+            name_in(&instance.address).is_some_and(|machine| borrowers.contains(machine))
+        };
         let mut holders: BTreeMap<&str, usize> = BTreeMap::new();
         for instance in instances {
             let Some(node) = instance.node_name() else { continue };
             let Some(set) = replaced.waits_for(instance, health) else { continue };
             if self.disrupted.contains(node) {
                 *holders.entry(set).or_default() += 1;
-            } else {
+            } else if may_borrow(instance) {
                 self.lent.insert(node.to_owned(), set.to_owned());
             }
         }

@@ -45,14 +45,23 @@ pub enum RecordChange {
     },
     /// Whether its removal is confirmed.
     RemovalConfirmed(bool),
-    /// The MachineSet in which its Machine is replaced; `None` if it is no longer to be replaced.
-    ReplacedIn(Option<String>),
+    /// Its Machine is to be replaced.
+    ToReplace {
+        /// The MachineSet in which it is replaced.
+        set: String,
+        /// Number of Machines that the MachineSet has.
+        of: usize,
+    },
+    /// Its Machine is no longer to be replaced.
+    ToKeep,
     /// A Machine that was deleted to be replaced, if its record is lost.
     Replaced {
         /// UID of the Machine, if it is known.
         machine: Option<String>,
         /// The MachineSet in which it is replaced.
         set: String,
+        /// Number of Machines that the MachineSet had then, if it is known.
+        of: Option<usize>,
     },
     /// The keys that a login showed and accepted.
     Pinned {
@@ -188,15 +197,20 @@ impl RecordChange {
                 HostRecord { lets_in: *key, key_removed, ..before }
             }
             Self::KeyRemoved(key) => HostRecord { key_removed: Some(*key), ..there()? },
-            Self::Replaced { machine, set } => {
+            Self::Replaced { machine, set, of } => {
                 let lost = || HostRecord { machine: machine.clone(), ..HostRecord::default() };
                 let before = record.clone().unwrap_or_else(lost);
                 // Another Machine has taken its name.
-                let is_own = before.machine == *machine;
-                let replaced_in = if is_own { Some(set.clone()) } else { before.replaced_in };
-                HostRecord { replaced_in, ..before }
+                if before.machine == *machine {
+                    HostRecord { replaced_in: Some(set.clone()), replaced_of: *of, ..before }
+                } else {
+                    before
+                }
             }
-            Self::ReplacedIn(set) => HostRecord { replaced_in: set.clone(), ..there()? },
+            Self::ToReplace { set, of } => {
+                HostRecord { replaced_in: Some(set.clone()), replaced_of: Some(*of), ..there()? }
+            }
+            Self::ToKeep => HostRecord { replaced_in: None, replaced_of: None, ..there()? },
             Self::Pinned { key, jump } => {
                 let mut changed = there()?.showing(key);
                 if let Some((name, key)) = jump {
@@ -276,6 +290,7 @@ impl ListedHost {
                 .closed_for
                 .or_else(|| before.closed_for.clone().filter(|_| is_there(before))),
             replaced_in: known.replaced_in.or_else(|| before.replaced_in.clone()),
+            replaced_of: known.replaced_of.or(before.replaced_of),
             // Another address may lead to another host, and another jump host may refuse the key; a new proof is
             // cheap.
             lets_in: known.lets_in.or(before.lets_in.filter(|_| is_way(before))),

@@ -79,6 +79,9 @@ pub struct HostRecord {
     /// slot.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub replaced_in: Option<String>,
+    /// Number of Machines that this MachineSet had at that decision.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub replaced_of: Option<usize>,
     /// Hash of the public key that a rotation last proved by a login with that key alone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lets_in: Option<Sha256>,

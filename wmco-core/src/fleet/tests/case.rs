@@ -77,7 +77,7 @@ impl Case {
             self.host_names.iter().map(|(address, name)| ((*address).to_owned(), set(&[name])));
         let begun = self.replacing.iter().map(|(name, uid)| {
             let (set, uid) = ("win".to_owned(), Some((*uid).to_owned()));
-            ((*name).to_owned(), Replacement { set, uid })
+            ((*name).to_owned(), Replacement { set, uid, of: None })
         });
         let entries = self.entries();
         let (machines, sets) = (self.machines.iter().cloned(), self.sets.iter().cloned());

@@ -8,12 +8,18 @@ use super::*;
 use crate::facts::{MachineAddress, Reference, UserDataRef};
 use crate::names::objects::USER_DATA_SECRET;
 
+/// Some time, later for a higher number.
+fn created(number: i64) -> jiff::Timestamp {
+    jiff::Timestamp::from_second(number).unwrap()
+}
+
 /// A Machine that runs, with a Node that is as it should be.
 fn machine(number: u8) -> MachineFacts {
     let address = format!("10.0.128.{number}");
     MachineFacts {
         name: format!("mac-{number}"),
         uid: format!("uid-{number}"),
+        created: Some(created(1)),
         is_windows: true,
         phase: Some("Running".into()),
         addresses: vec![MachineAddress { kind: "InternalIP".into(), address }],

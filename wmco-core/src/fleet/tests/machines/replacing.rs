@@ -154,6 +154,7 @@ fn succeeded() -> Case {
     made(2).with(|c| {
         c.machines[1].uid = "uid-9".into();
         c.machines[1].name = "mac-9".into();
+        c.machines[1].created = Some(created(9));
         c.nodes[1].ready = false;
         c.host_keys = vec![going(2), ("mac-2_machine", "AAAA")];
         c.claims = vec!["node-1"];
@@ -247,6 +248,7 @@ fn refusing_meanwhile() -> Case {
     made(3).with(|c| {
         c.machines[1].uid = "uid-9".into();
         c.machines[1].name = "mac-9".into();
+        c.machines[1].created = Some(created(9));
         c.host_keys = vec![going(2)];
     })
 }
@@ -345,6 +347,6 @@ fn a_machine_whose_node_holds_a_slot_waits_for_no_other() {
 fn a_host_that_lets_us_in_again_is_not_replaced() {
     made(1).with(|c| c.host_keys = vec![going(1)]).look(|out| {
         assert_eq!(lines(&out.instances), JOINED);
-        assert_eq!(out.changes[&key("mac-1")], RecordChange::ReplacedIn(None));
+        assert_eq!(out.changes[&key("mac-1")], RecordChange::ToKeep);
     });
 }

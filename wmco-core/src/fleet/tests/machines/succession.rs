@@ -7,6 +7,7 @@ fn succeeded() -> Case {
     made(3).with(|c| {
         c.machines[1].uid = "uid-9".into();
         c.machines[1].name = "mac-9".into();
+        c.machines[1].created = Some(created(9));
         c.host_keys = vec![going(2)];
         c.refused = vec!["mac-1"];
         c.budget = 2;
@@ -129,6 +130,76 @@ fn a_successor_gets_the_slot_of_its_machineset_beside_a_sibling_that_holds_its_o
     assert_eq!(others.permits(), "node-2");
 }
 
+/// What is ready again in a moment would be drained while another one is gone; so would what only lacks a mark.
+#[test]
+fn a_sibling_borrows_the_slot_only_once_it_was_not_ready_for_long() {
+    let asks = |change: fn(&mut Case)| {
+        let case = expected().with(change).with(|c| {
+            (c.budget, c.claims) = (1, vec!["node-1"]);
+            c.refused.clear();
+        });
+        case.permits()
+    };
+    assert_eq!(asks(not_ready), "");
+    assert_eq!(asks(no_marks), "");
+    assert_eq!(asks(not_ready_for_long), "node-1");
+    // The youngest is no successor while one is still to be made.
+    let youngest = expected().with(no_marks).with(|c| {
+        (c.budget, c.claims) = (1, vec!["node-1"]);
+        c.refused.clear();
+        c.machines.remove(1);
+        c.machines[0].created = Some(created(8));
+    });
+    assert_eq!(youngest.permits(), "");
+}
+
+#[test]
+fn a_successor_borrows_the_slot_before_it_ever_worked() {
+    let joined = |change: fn(&mut Case)| {
+        let case = succeeded().with(|c| {
+            (c.budget, c.claims) = (1, vec!["node-1", "node-2"]);
+            c.refused.clear();
+            c.nodes[1].annotations.clear();
+        });
+        case.with(no_marks).with(change).permits()
+    };
+    assert_eq!(joined(|_| ()), "node-2");
+    // Without the time when they were made nobody can tell.
+    assert_eq!(joined(|c| c.machines.iter_mut().for_each(|it| it.created = None)), "");
+}
+
+/// Nothing is gone any more, and the MachineSet holds its slot for the one that lacks its mark.
+#[test]
+fn a_sibling_borrows_the_slot_as_soon_as_the_successor_works() {
+    let asks = |change: fn(&mut Case)| {
+        let case = succeeded().with(change).with(|c| {
+            (c.budget, c.claims) = (1, vec!["node-1"]);
+            c.refused.clear();
+        });
+        case.permits()
+    };
+    assert_eq!(asks(no_marks), "node-1");
+    assert_eq!(asks(not_ready), "node-1");
+    assert_eq!(asks(|c| (no_marks(c), c.nodes[1].ready = false).0), "");
+}
+
+/// A MachineSet that was to grow meanwhile, and cannot, has what it had.
+#[test]
+fn a_machineset_that_cannot_grow_holds_no_slot() {
+    let grown = |of: &str| {
+        let case = succeeded().with(|c| {
+            c.host_keys = vec![record(2, &format!(r#", "replacedIn": "win"{of}"#))];
+            c.sets = vec![set(4)];
+            c.machines.push(MachineFacts { node: None, phase: None, ..machine(4) });
+            (c.budget, c.claims) = (1, vec!["node-3"]);
+            c.refused.clear();
+        });
+        case.permits()
+    };
+    assert_eq!(grown(r#", "replacedOf": 3"#), "node-3");
+    assert_eq!(grown(""), "", "an older version did not say how many it had");
+}
+
 /// While the operator runs, nobody makes it forget what it began.
 #[test]
 fn a_replacement_that_somebody_took_off_record_goes_on() {
@@ -142,7 +213,7 @@ fn a_replacement_that_somebody_took_off_record_goes_on() {
     lost().with(|c| (c.budget, c.claims) = (1, vec!["node-3"])).look(|out| {
         assert!(out.instances.iter().all(|it| it.intent.permit().is_none()), "the slot is held");
         let (machine, set) = (Some("uid-2".to_owned()), "win".to_owned());
-        assert_eq!(out.changes[&key("mac-2")], RecordChange::Replaced { machine, set });
+        assert_eq!(out.changes[&key("mac-2")], RecordChange::Replaced { machine, set, of: None });
         assert_eq!(out.replacing.keys().collect::<Vec<_>>(), ["mac-2"]);
     });
     // One that is still there was not deleted.
@@ -154,7 +225,7 @@ fn a_replacement_that_somebody_took_off_record_goes_on() {
 fn what_was_begun_is_remembered_with_its_machine() {
     let case = made(1).with(|c| (c.refused, c.host_keys) = (vec!["mac-1"], vec![going(1)]));
     case.look(|out| {
-        let one = Replacement { set: "win".into(), uid: Some("uid-1".into()) };
+        let one = Replacement { set: "win".into(), uid: Some("uid-1".into()), of: Some(1) };
         assert_eq!(out.replacing, [("mac-1".to_owned(), one)].into());
     });
 }
