@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use schemars::JsonSchema;
+use semver::Version;
 use serde::Serialize;
 
 use crate::digest::Sha256;
@@ -17,6 +18,7 @@ use crate::names::objects::{
 };
 use crate::names::{self, host};
 use crate::node::{InstanceInputs, Login, Memory, Plan, Release};
+use crate::text::{cut, printable};
 
 /// The planned work on an instance.
 #[derive(Clone, Debug, Eq, JsonSchema, PartialEq, Serialize)]
@@ -45,7 +47,7 @@ pub enum Then {
     /// The host becomes a node.
     SetUp,
     /// The node gets another version, in a slot of the disruption budget.
-    Upgrade {
+    ChangeVersion {
         /// The version that it has.
         from: String,
         /// The version that it gets.
@@ -146,7 +148,7 @@ impl Then {
         match assignment.node.and_then(NodeFacts::version) {
             None => Self::SetUp,
             Some(same) if same == version => Self::Nothing,
-            Some(other) => Self::Upgrade { from: other.to_owned(), to: version.to_owned() },
+            Some(other) => Self::ChangeVersion { from: other.to_owned(), to: version.to_owned() },
         }
     }
 }
@@ -233,17 +235,15 @@ impl fmt::Display for MissingObject {
 
 impl fmt::Display for Preview<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}", self.assignment)?;
-        for step in &self.plan.steps {
-            write!(f, "\n  would {}, because {}", step.action, step.because)?;
-        }
-        if let Some(why) = &self.unreachable {
-            write!(f, "\n  would not log in: {why}")?;
-        }
-        if let Some(then) = &self.then {
-            write!(f, "\n  {then}")?;
-        }
-        self.key.as_ref().map_or(Ok(()), |key| write!(f, "\n  {key}"))
+        let steps = self.plan.steps.iter();
+        let steps = steps.map(|step| format!("would {}, because {}", step.action, step.because));
+        let unreachable = self.unreachable.iter().map(|why| format!("would not log in: {why}"));
+        let then = self.then.iter().map(ToString::to_string);
+        let key = self.key.iter().map(ToString::to_string);
+        // Nodes and records hold what others wrote: it must not look like a line of ours.
+        f.write_str(&printable(&self.assignment.to_string()))?;
+        let mut lines = steps.chain(unreachable).chain(then).chain(key);
+        lines.try_for_each(|line| write!(f, "\n  {}", printable(&line)))
     }
 }
 
@@ -251,15 +251,28 @@ impl fmt::Display for Then {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::SetUp => f.write_str("would then set the host up as a node"),
-            Self::Upgrade { from, to } => write!(
+            Self::ChangeVersion { from, to } => write!(
                 f,
-                "would then upgrade it from {from} to {to}, drained, once it has a slot of the disruption budget"
+                "would then {} it from {} to {to}, drained, once it has a slot of the disruption budget",
+                verb_of_change(from, to),
+                cut(from, VERSION_BYTES)
             ),
             Self::Remove => f.write_str(
                 "would then give the host back and delete its node, once it has a slot of the disruption budget",
             ),
             Self::Nothing => f.write_str("would then do nothing, unless the host differs"),
         }
+    }
+}
+
+/// Most bytes of a Node's version that are shown.
+const VERSION_BYTES: usize = 64;
+
+fn verb_of_change(from: &str, to: &str) -> &'static str {
+    match Version::parse(from).ok().zip(Version::parse(to).ok()) {
+        Some((from, to)) if from > to => "downgrade",
+        Some(_) => "upgrade",
+        None => "bring",
     }
 }
 

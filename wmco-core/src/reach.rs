@@ -10,6 +10,7 @@ use crate::host_record::{HostRecord, KnownHosts};
 use crate::instances::{Entries, Field, Jump};
 use crate::limits::SSH_PORT;
 use crate::names;
+use crate::text::{cut, printable};
 
 /// Source of a pinned host key. Displays how to make another key trusted.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -184,6 +185,9 @@ pub fn reach(
     }
 }
 
+/// Most bytes that are shown of a key or fingerprint. That of RSA with 4,096 bits has 724.
+const SHOWN_BYTES: usize = 1024;
+
 /// The way to a host that is not listed, by its record.
 fn unlisted(
     known: &Known<'_>,
@@ -241,6 +245,10 @@ impl Reach {
     }
 }
 
+fn with_fingerprint(fingerprint: &str) -> String {
+    format!("where it had the fingerprint {}", printable(cut(fingerprint, SHOWN_BYTES)))
+}
+
 fn only_pins(now: Option<&Pinned>, before: Option<&Pinned>) -> bool {
     before.is_none() || now.map(|pinned| &pinned.key) == before.map(|pinned| &pinned.key)
 }
@@ -279,7 +287,7 @@ impl<'a> Known<'a> {
         let gone =
             |known| Err(Unreachable::PinGone { name: self.assignment.address.clone(), known });
         if let Some(fingerprint) = self.records().find_map(|record| record.pinned.as_ref()) {
-            return gone(format!("where it had the fingerprint {fingerprint}"));
+            return gone(with_fingerprint(fingerprint));
         }
         let copy = self
             .assignment
@@ -296,6 +304,7 @@ impl<'a> Known<'a> {
                 }
             }
             Some((node, key)) => {
+                let key = printable(cut(key, SHOWN_BYTES));
                 gone(format!("node {} says, and may be wrong, that it was {key}", node.name))
             }
         }
@@ -324,7 +333,7 @@ impl<'a> Known<'a> {
         let mut noted = self.records().filter_map(|record| record.jump_pinned.as_ref());
         let noted = noted.find(|(name, _)| *name == key_name).map(|(_, fingerprint)| fingerprint);
         if let (None, None, Some(fingerprint)) = (&in_entry, &kept, noted) {
-            let known = format!("where it had the fingerprint {fingerprint}");
+            let known = with_fingerprint(fingerprint);
             return Err(Unreachable::PinGone { name: key_name, known });
         }
         let same = in_entry

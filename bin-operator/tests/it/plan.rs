@@ -339,11 +339,43 @@ fn a_host_on_record_would_only_be_probed_and_what_follows_is_told() {
             version("1.0.0"),
             "would then upgrade it from 1.0.0 to 2.0.0, drained, once it has a slot of the disruption budget",
         ),
+        (
+            version("3.0.0"),
+            "would then downgrade it from 3.0.0 to 2.0.0, drained, once it has a slot of the disruption budget",
+        ),
+        (
+            version("old"),
+            "would then bring it from old to 2.0.0, drained, once it has a slot of the disruption budget",
+        ),
     ] {
         let planned = planned_on_record(&kept, &annotations);
         assert!(planned.out.contains("\n  would probe, because"), "{planned:?}");
         assert!(planned.out.ends_with(&format!("\n  {then}\n")), "{planned:?}");
     }
+}
+
+/// Whoever may write a record, or a Node, writes no line of the plan.
+#[test]
+fn what_others_wrote_makes_no_line() {
+    let forged = "1.0.0\n10.0.0.9: leave, because all is well";
+    let lines = |run: Run| run.out.lines().map(str::to_owned).collect::<Vec<_>>();
+    let version = format!("{}: {forged:?}", names::VERSION_ANNOTATION);
+    let shown = lines(planned_on_record(&format!("10.0.0.1: {}", pinned().0), &version));
+    assert_eq!(shown.len(), 3, "{shown:#?}");
+    assert!(shown[2].contains(r"bring it from 1.0.0\n10.0.0.9: leave"), "{shown:#?}");
+    let input = r#"
+kind: ConfigMap
+metadata: {name: windows-instances}
+data: {10.0.0.1: username=core}
+---
+kind: ConfigMap
+metadata: {name: windows-ssh-host-keys}
+data:
+  10.0.0.1_host: '{"ipv4": "10.0.0.1", "pinned": "SHA256:a\n10.0.0.9: leave"}'
+"#;
+    let shown = lines(run(&["plan", "-f", "-", "--operator-version", "2.0.0"], input));
+    assert_eq!(shown.len(), 2, "{shown:#?}");
+    assert!(shown[1].contains(r"the fingerprint SHA256:a\n10.0.0.9: leave"), "{shown:#?}");
 }
 
 /// As the operator does.
