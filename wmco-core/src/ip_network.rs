@@ -137,6 +137,11 @@ impl IpNetwork {
         self.contains(other.address) || other.contains(self.address)
     }
 
+    /// Whether both have the same addresses, whatever their host bits.
+    pub fn is_same(&self, other: &Self) -> bool {
+        self.prefix == other.prefix && self.contains(other.address)
+    }
+
     /// A reserved range of which it has addresses: Windows then cannot use the network for its own traffic. `None`
     /// for ordinary networks and for IPv6.
     pub fn reserved(&self) -> Option<&'static str> {

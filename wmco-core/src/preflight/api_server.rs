@@ -1,10 +1,13 @@
 //! Checks of the cluster's platform, and of the API server's URL for nodes.
 
+use std::net::Ipv6Addr;
+
 use serde_json::Value;
 
 use super::{ClusterSeen, Finding, Requirement, Seen, Severity, field, shown};
 use crate::proxy::ProxyError;
 use crate::support_matrix::SUPPORTED;
+use crate::text::is_dns_subdomain;
 use crate::tls_profile::TlsProfile;
 
 const INFRASTRUCTURE: &str = "infrastructures.config.openshift.io/cluster";
@@ -72,22 +75,39 @@ fn internal_url(infrastructure: &Value) -> Option<Finding> {
         requirement: Requirement::ApiServerUrl,
         severity: Severity::Blocking,
         at: field(INFRASTRUCTURE, "status.apiServerInternalURI"),
-        // It may have a password.
-        seen: if url.contains('@') { "has a user".to_owned() } else { shown(found) },
+        // They may have a password.
+        seen: match url.chars().find(|letter| ['@', '?', '#'].contains(letter)) {
+            Some('@') => "has a user".to_owned(),
+            Some(_) => "has a query".to_owned(),
+            None => shown(found),
+        },
         needed: "an https URL by which nodes reach the API server".to_owned(),
         next_step: "see why the installation did not write it; kubelets have nowhere to connect to"
             .to_owned(),
     })
 }
 
-/// Whether `url` is one of https, of a host and no user, with a port from 1 to 65535 if with any.
+/// Whether `url` is one of https, of a host alone, with a port from 1 to 65535 if with any.
 fn is_usable(url: &str) -> bool {
     let Ok(url) = url.parse::<http::Uri>() else { return false };
     let Some(authority) = url.authority() else { return false };
     let port = authority.port_u16();
     let with_port = port.map_or_else(String::new, |port| format!(":{port}"));
     let is_whole = authority.as_str() == format!("{}{with_port}", authority.host());
-    url.scheme_str() == Some("https") && !authority.host().is_empty() && is_whole && port != Some(0)
+    let is_alone = ["", "/"].contains(&url.path()) && url.query().is_none();
+    url.scheme_str() == Some("https")
+        && is_host(authority.host())
+        && is_whole
+        && is_alone
+        && port != Some(0)
+}
+
+/// Whether it is a name of the DNS, an IPv4 address, or an IPv6 address in brackets.
+fn is_host(host: &str) -> bool {
+    match host.strip_prefix('[') {
+        Some(rest) => rest.strip_suffix(']').is_some_and(|ip| ip.parse::<Ipv6Addr>().is_ok()),
+        None => is_dns_subdomain(&host.strip_suffix('.').unwrap_or(host).to_ascii_lowercase()),
+    }
 }
 
 fn control_plane(infrastructure: &Value) -> Option<Finding> {

@@ -17,7 +17,8 @@ struct Named {
 pub(super) fn check(seen: &ClusterSeen, found: &mut Vec<Finding>) {
     let networks = networks(seen);
     for (number, named) in networks.iter().enumerate() {
-        let mut before = networks.iter().take(number);
+        // One field is one network, which may grow.
+        let mut before = networks.iter().take(number).filter(|other| other.field != named.field);
         let other = before.find(|other| other.network.overlaps(&named.network));
         found.extend(other.map(|other| finding(named, other)));
     }
@@ -34,7 +35,8 @@ fn networks(seen: &ClusterSeen) -> Vec<Named> {
         let pods = of_pods(from, "spec.clusterNetwork");
         for (field, network) in services.chain(pods) {
             let Some(network) = network else { continue };
-            let is_known = |named: &Named| named.object != object && named.network == network;
+            let is_known =
+                |named: &Named| named.object != object && named.network.is_same(&network);
             if !networks.iter().any(is_known) {
                 networks.push(Named { object, field, network });
             }

@@ -37,9 +37,9 @@ pub(super) fn check(seen: &ClusterSeen, found: &mut Vec<Finding>) {
             }
             Ok(network) => {
                 let reserved = network.reserved().map(|is| in_reserved(network, is));
+                found.extend(reserved.map(|seen| pods(&at, seen)));
                 let entry = list.and_then(|list| list.get(index));
-                let seen = reserved.or_else(|| undivided(entry?, network));
-                found.extend(seen.map(|seen| pods(&at, seen)));
+                found.extend(entry.and_then(|entry| undivided(entry, network, index)));
             }
             Err(text) => found.push(pods(&at, text.clone())),
         }
@@ -78,16 +78,19 @@ fn pods(at: &str, seen: String) -> Finding {
     }
 }
 
-/// Why a network of pods gives no node a part of it: a node's part is as large as the network or larger.
-fn undivided(entry: &Value, network: &IpNetwork) -> Option<String> {
+/// A `hostPrefix` that divides the network into no parts for nodes. The overlay does not read it today.
+fn undivided(entry: &Value, network: &IpNetwork, index: usize) -> Option<Finding> {
     let prefix = entry.get("hostPrefix").filter(|prefix| !prefix.is_null())?;
     let divides = |prefix: u64| prefix > u64::from(network.prefix()) && prefix <= 32;
     let is_divided = prefix.as_u64().is_some_and(divides);
-    (!is_divided).then(|| {
-        format!(
-            "is {network} with a hostPrefix that {}, of which no node gets a part",
-            shown(Some(prefix))
-        )
+    (!is_divided).then(|| Finding {
+        requirement: Requirement::HybridClusterNetwork,
+        severity: Severity::Warning,
+        at: field(OPERATOR_NETWORK, &format!("{OVERLAY_PODS}[{index}].hostPrefix")),
+        seen: format!("{} in network {network}", shown(Some(prefix))),
+        needed: "a longer prefix than that of the network, of at most 32".to_owned(),
+        next_step: "correct it: so long as the overlay does not read it nodes get parts of /24"
+            .to_owned(),
     })
 }
 

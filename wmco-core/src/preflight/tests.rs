@@ -86,6 +86,26 @@ fn told_of_host(change: impl FnOnce(&mut Probe)) -> String {
 }
 
 #[test]
+fn one_network_in_both_objects_does_not_overlap_itself() {
+    for (set_up, asked) in [
+        ("10.128.0.0/14", "10.129.3.4/14"),
+        ("10.128.0.0/14", "10.128.0.0/13"),
+        ("10.129.3.4/14", "10.128.0.0/14"),
+    ] {
+        let mut seen = fine();
+        set(&mut seen.network, "/spec/clusterNetwork/0/cidr", json!(set_up));
+        let Seen::Object(network) = &mut seen.operator_network else { panic!() };
+        network["spec"]["clusterNetwork"] = json!([{"cidr": asked}]);
+        set(
+            &mut seen.operator_network,
+            OVERLAY,
+            json!({"hybridClusterNetwork": [{"cidr": "10.140.0.0/16"}]}),
+        );
+        assert_eq!(cluster(&seen), [], "{set_up} {asked}");
+    }
+}
+
+#[test]
 fn nothing_is_found_in_a_cluster_and_on_a_host_that_are_fit() {
     assert_eq!(cluster(&fine()), []);
     assert_eq!(told_of_host(|_| {}), "");
@@ -122,7 +142,7 @@ fn situations_of_the_network() {
             ),
         ),
         (
-            "an overlay of which no node gets a part",
+            "an overlay with a prefix of nodes that divides nothing",
             overlay(json!({"hybridClusterNetwork": [{"cidr": "10.132.0.0/24", "hostPrefix": 23}]})),
         ),
         ("services among pods", services(json!(["10.130.0.0/16"]))),
@@ -220,6 +240,9 @@ fn situations_of_the_cluster() {
         ("a URL with a password", url("https://bob:hush@api-int.prod.test:6443")),
         ("a URL with a port that is none", url("https://api-int.prod.test:99999")),
         ("a URL without a host", url("https://:6443")),
+        ("a URL with brackets around no address", url("https://[::zz]:6443")),
+        ("a URL of dots", url("https://...:6443")),
+        ("a URL with a query", url("https://api-int.prod.test:6443/?token=hush")),
         (
             "a control plane elsewhere",
             told(|seen| {
