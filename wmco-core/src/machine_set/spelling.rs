@@ -218,6 +218,8 @@ fn mistake(kind: Kind, value: &Value) -> Option<(String, Option<Value>)> {
             Err(_) => example("whole number, write for example 128"),
         },
         (Kind::Integer, _) => example("whole number, write for example 128"),
+        // Bytes, as they are meant: nobody asks for so many GiB.
+        (Kind::Quantity, Value::Number(number)) if number.as_u64() >= Some(1 << 30) => None,
         (Kind::Quantity, Value::Number(number)) => {
             Some((format!("is a number, so as many bytes; write for example \"{number}Gi\""), None))
         }
@@ -271,6 +273,7 @@ mod tests {
             [("/osDisk/diskSizeGB", "is a text, write 128"), ("/zone", "is a number, write \"1\"")];
         check(Platform::Azure, &azure, &wrong);
         let nutanix = json!({"memorySize": "16GB", "systemDiskSize": 120, "vcpuSockets": "four"});
+        check(Platform::Nutanix, &json!({"systemDiskSize": 128_849_018_880_u64}), &[]);
         let wrong = [
             ("/memorySize", "is \"16GB\", and no quantity; write for example \"16Gi\""),
             ("/systemDiskSize", "is a number, so as many bytes; write for example \"120Gi\""),

@@ -163,15 +163,16 @@ fn disk(set: Set<'_>, platform: Platform, found: &mut Inspection) {
         Platform::Nutanix => ("/systemDiskSize", SMALL_WINDOWS_DISK_GIB, SAMPLES),
         Platform::VSphere => ("/diskGiB", SMALL_WINDOWS_DISK_GIB, SAMPLES),
     };
-    // Some providers take a number of GiB, some a quantity.
+    // Nutanix takes a quantity, which may be a number of bytes; the others take a number of GiB.
     let quantity = match set.provider(at) {
+        Some(Value::Number(bytes)) if platform == Platform::Nutanix => bytes.to_string(),
         Some(Value::Number(gib)) => format!("{gib}Gi"),
         size => size.and_then(Value::as_str).unwrap_or_default().to_owned(),
     };
     let megabytes = |size: &str| size.parse().map(Quantity::megabytes).ok();
     let size = megabytes(&quantity).filter(|size| *size > 0);
     if size.is_some() && size < megabytes(&format!("{least}Gi")) {
-        found.warning(field(at), format!("is less than {least}, the size of {of}"));
+        found.warning(field(at), format!("is less than {least} GiB, the size of {of}"));
     }
 }
 

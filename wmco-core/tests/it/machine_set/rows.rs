@@ -188,7 +188,7 @@ fn disks_of_azure() {
     told(Platform::Azure, change, problem, field, &["is \"Linux\", write \"Windows\""]);
     let change = |set: &mut Value| at(set, PROVIDER)["osDisk"]["diskSizeGB"] = 64.into();
     let field = "spec.template.spec.providerSpec.value.osDisk.diskSizeGB";
-    told(Platform::Azure, change, warning, field, &["is less than 128"]);
+    told(Platform::Azure, change, warning, field, &["is less than 128 GiB"]);
 }
 
 #[test]
@@ -198,6 +198,7 @@ fn disks_that_windows_hardly_fits_on() {
         (Platform::VSphere, "diskGiB", json!(119)),
         (Platform::Nutanix, "systemDiskSize", json!("40Gi")),
         (Platform::Nutanix, "systemDiskSize", json!("120G")),
+        (Platform::Nutanix, "systemDiskSize", json!(64_u64 << 30)),
     ] {
         let change = |set: &mut Value| {
             let provider = at(set, PROVIDER);
@@ -207,7 +208,7 @@ fn disks_that_windows_hardly_fits_on() {
             }
         };
         let field = format!("spec.template.spec.providerSpec.value.{member}");
-        told(platform, change, warning, &field, &["is less than 120"]);
+        told(platform, change, warning, &field, &["is less than 120 GiB"]);
     }
 }
 
