@@ -414,15 +414,15 @@ impl Fleet {
         confirmation_used: bool,
         problems: &mut Found,
     ) {
-        let hosts = match changes.len() {
-            0 => "hosts".to_owned(),
-            1 => "1 host has to".to_owned(),
-            count => format!("{count} hosts have to"),
+        let what = match changes.len() {
+            0 => "what is kept of hosts that are gone stays".to_owned(),
+            1 => "1 host waits until it is on record".to_owned(),
+            count => format!("{count} hosts wait until they are on record"),
         };
         if (!changes.is_empty() || !forgotten.is_empty())
             && let Err(error) = self.executor.change_records(changes, forgotten).await
         {
-            let text = format!("{hosts} wait until they are on record: {}", crate::chain(&error));
+            let text = format!("{what}: {}", crate::chain(&error));
             let topic = Some(Topic::Retold("records".to_owned()));
             let problem = Problem { topic, ..Problem::from(text) };
             problems.insert(problem, limits::MISSING_OBJECT_PATIENCE.unsigned_abs());

@@ -30,6 +30,8 @@ enum What {
     ForeignLetter { letter: char },
     /// No user name of Windows is as long.
     LongUsername,
+    /// A part of the user name is missing, or all of it is dots.
+    NoUsername,
 }
 
 /// Finds doubtful values in an entry.
@@ -61,11 +63,21 @@ const LONGEST_NAME: usize = 20;
 
 /// What makes a name one that Windows does not have: `NAME`, `DOMAIN\NAME` and `NAME@DOMAIN` are logins.
 fn foreign(login: &str) -> Option<What> {
-    let (name, domain, most) = match (login.split_once('\\'), login.split_once('@')) {
-        (Some((domain, name)), _) => (name, domain, Some(LONGEST_NAME)),
-        (None, Some((name, domain))) => (name, domain, None),
-        (None, None) => (login, "", Some(LONGEST_NAME)),
+    let with_domain = login.split_once('\\');
+    // Users of Entra ID are called by both.
+    let of_cloud = with_domain
+        .filter(|(domain, name)| domain.eq_ignore_ascii_case("AzureAD") && name.contains('@'));
+    let at_domain = of_cloud.map_or(login, |(_, name)| name).split_once('@');
+    let (name, domain, most) = match (with_domain.filter(|_| of_cloud.is_none()), at_domain) {
+        (Some((domain, name)), _) => (name, Some(domain), Some(LONGEST_NAME)),
+        (None, Some((name, domain))) => (name, Some(domain), None),
+        (None, None) => (login, None, Some(LONGEST_NAME)),
     };
+    let is_nobody = name.chars().all(|letter| ['.', ' '].contains(&letter));
+    if is_nobody || domain == Some("") {
+        return Some(What::NoUsername);
+    }
+    let domain = domain.unwrap_or_default();
     let letter = name.chars().chain(domain.chars()).find(|letter| FOREIGN.contains(letter));
     let is_long = most.is_some_and(|most| name.chars().count() > most);
     letter
@@ -107,6 +119,10 @@ impl fmt::Display for Warning {
                 f,
                 "the user name has more than {LONGEST_NAME} characters, which no user name of Windows has; write it as \
                  `whoami` shows it on the host"
+            ),
+            What::NoUsername => f.write_str(
+                "the user name is only a part of one; write NAME, DOMAIN\\NAME or NAME@DOMAIN, as `whoami` shows it on \
+                 the host",
             ),
         }
     }
@@ -185,6 +201,8 @@ mod tests {
             "a-very-long-name-of-a-service@corp.example.test",
             "exactly-20-letters-x",
             "CORP\\exactly-20-letters-x",
+            "AzureAD\\a-very-long-name-of-a-person@corp.example.test",
+            "azuread\\JaneDoe",
         ] {
             check("10.0.0.5", login, &[]);
         }
@@ -202,11 +220,15 @@ mod tests {
             ("CORP\\a@b", '@'),
             ("<domain>\\a", '<'),
             ("a@b@c", '@'),
+            ("AzureAD\\a@b@c", '@'),
         ] {
             check("10.0.0.5", login, &[&format!("the user name holds `{letter}`")]);
         }
         for login in ["more-than-20-letters-x", "CORP\\more-than-20-letters-x"] {
             check("10.0.0.5", login, &["more than 20 characters"]);
+        }
+        for login in ["user@", "CORP\\", "...", "@corp.test", "\\user", "AzureAD\\@corp.test"] {
+            check("10.0.0.5", login, &["only a part of one"]);
         }
     }
 

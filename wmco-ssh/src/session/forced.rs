@@ -19,7 +19,11 @@ const SFTP_ONLY: &str = "This service allows sftp connections only.";
 
 /// Whether the server says that it allows SFTP alone.
 pub(crate) fn allows_sftp_only(output: &str) -> bool {
-    output.lines().any(|line| line.trim() == SFTP_ONLY)
+    output.lines().any(is_sftp_only)
+}
+
+fn is_sftp_only(line: &str) -> bool {
+    line.trim() == SFTP_ONLY
 }
 
 impl Session {
@@ -69,7 +73,7 @@ fn instead_of_the_word<'a>(
     if lines.clone().any(|line| line == ECHO_WORD) {
         return None;
     }
-    if lines.clone().any(|line| line == SFTP_ONLY) {
+    if lines.clone().any(is_sftp_only) {
         return Some(HostError::SftpOnly);
     }
     let said = lines.next().map(|line| printable(line, WORDS_LETTERS));
