@@ -29,7 +29,7 @@ pub(crate) struct Start {
 const SETS: [&[usize]; 4] = [&[], &[1], &[2], &[2, 1]];
 
 impl Start {
-    fn world(self) -> World {
+    pub(crate) fn world(self) -> World {
         if self.configured {
             return CONFIGURED[&(self.hosts, self.budget, self.sets)].clone();
         }
@@ -51,7 +51,7 @@ static CONFIGURED: LazyLock<BTreeMap<(usize, usize, usize), World>> = LazyLock::
     sizes.map(world).collect()
 });
 
-fn any_start() -> impl Strategy<Value = Start> {
+pub(crate) fn any_start() -> impl Strategy<Value = Start> {
     // Half of the worlds have Machines, and those have fewer entries.
     let sets = prop_oneof![3 => Just(0), 1 => Just(1), 1 => Just(2), 1 => Just(3)];
     (1..=3_usize, 1..=2_usize, any::<u8>(), any::<bool>(), sets).prop_map(
@@ -67,7 +67,7 @@ fn round() -> impl Strategy<Value = Event> {
 }
 
 /// Time, everybody's own business, and what people ask for.
-fn ordinary() -> impl Strategy<Value = Event> {
+pub(crate) fn ordinary() -> impl Strategy<Value = Event> {
     let at = 0..6_usize;
     prop_oneof![
         20 => round(),

@@ -19,6 +19,7 @@ mod registration;
 mod registries;
 mod replace;
 mod rotate;
+mod setbacks;
 mod stories;
 mod user_data;
 mod world;

@@ -1,5 +1,10 @@
 //! Where things go wrong: before and after every single effect.
 
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+use wmco_core::node::AttemptedStep;
+
 /// Why an effect did not come about, or nobody heard that it did.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Stop {
@@ -16,6 +21,17 @@ pub(crate) struct Faults {
     pub(crate) fail_in: Option<u32>,
     /// Whether no kubelet reaches the API.
     pub(crate) kubelets_cut: bool,
+    /// What fails each time.
+    pub(crate) stuck: Option<Stuck>,
+}
+
+/// A kind of step that fails each time, with when it was tried.
+#[derive(Clone, Debug)]
+pub(crate) struct Stuck {
+    /// The verb of its action.
+    pub(crate) verb: &'static str,
+    /// By instance.
+    pub(crate) tried: BTreeMap<String, Vec<Timestamp>>,
 }
 
 impl Faults {
@@ -28,6 +44,22 @@ impl Faults {
             return Err(Stop::Fail);
         }
         Ok(())
+    }
+
+    /// Fails a step of the kind that is out of order.
+    pub(crate) fn stuck(
+        &mut self,
+        attempt: &AttemptedStep,
+        instance: &str,
+        now: Timestamp,
+    ) -> Result<(), Stop> {
+        let AttemptedStep::Step(step) = attempt else { return Ok(()) };
+        let verb = step.split(' ').next();
+        let Some(stuck) = self.stuck.as_mut().filter(|stuck| Some(stuck.verb) == verb) else {
+            return Ok(());
+        };
+        stuck.tried.entry(instance.to_owned()).or_default().push(now);
+        Err(Stop::Fail)
     }
 }
 

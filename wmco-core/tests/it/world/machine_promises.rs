@@ -60,10 +60,11 @@ impl World {
         Some(self.machine_of(host)?.facts.machine_set.as_ref()?.name.clone())
     }
 
-    /// Whether a Node is out of service by itself while its MachineSet gets a Machine anew.
+    /// Whether a Node is out of service by itself while its MachineSet gets a Machine anew: it never was in service, or
+    /// the operator could know that it has not been ready for long.
     pub(super) fn is_idle(&self, node: &Node) -> bool {
         let replaced = self.set_of(node).is_some_and(|set| self.replaced.contains_key(&set));
-        replaced && (!node.facts.ready || node.facts.version().is_none())
+        replaced && (!node.served || !self.was_ready_lately(&node.facts.uid))
     }
 
     /// Before anything is done for an instance: what people and the Machine API wrote, as far as the
@@ -213,10 +214,15 @@ impl World {
     /// Whether the operator could know that a Machine served a moment ago. What had got a slot of others since it did not
     /// work counts as theirs.
     fn served_lately(&self, machine: &Machine, node: Option<&NodeFacts>) -> bool {
-        let seen = machine.facts.node.as_ref().and_then(|node| self.seen_ready.get(&node.uid));
-        let patience = SignedDuration::try_from(REFUSED_FOR).unwrap();
+        let lately = machine.facts.node.as_ref().is_some_and(|it| self.was_ready_lately(&it.uid));
         let idle = node.and_then(|node| self.api.nodes.get(&node.name)).is_some_and(|it| it.idle);
-        seen.is_some_and(|seen| self.now < *seen + patience) && !idle
+        lately && !idle
+    }
+
+    /// Whether the operator saw the Node with this UID ready a moment ago.
+    fn was_ready_lately(&self, uid: &str) -> bool {
+        let patience = SignedDuration::try_from(REFUSED_FOR).unwrap();
+        self.seen_ready.get(uid).is_some_and(|seen| self.now < *seen + patience)
     }
 
     /// Whether it is on record that a Machine of a MachineSet but this one is made anew.

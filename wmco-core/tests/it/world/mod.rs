@@ -31,7 +31,7 @@ use wmco_core::protocol::FeatureState;
 pub(crate) use api::Api;
 use api::Node;
 pub(crate) use events::Event;
-use faults::Faults;
+use faults::{Faults, Stuck};
 pub(crate) use host::Host;
 pub(crate) use keys::KeyEvent;
 use keys::Secret;
@@ -205,6 +205,16 @@ impl World {
     /// Whether a fault that was ordered has not come yet.
     pub(crate) fn has_faults_ahead(&self) -> bool {
         self.faults.crash_in.is_some() || self.faults.fail_in.is_some()
+    }
+
+    /// From now on each step with this verb fails.
+    pub(crate) fn jam(&mut self, verb: &'static str) {
+        self.faults.stuck = Some(Stuck { verb, tried: BTreeMap::new() });
+    }
+
+    /// When each instance tried what fails each time.
+    pub(crate) fn tried(&self) -> impl Iterator<Item = &[Timestamp]> {
+        self.faults.stuck.iter().flat_map(|stuck| stuck.tried.values().map(Vec::as_slice))
     }
 
     /// How often kubelets were started.

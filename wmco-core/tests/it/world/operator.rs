@@ -20,19 +20,18 @@ use wmco_core::instances::Entries;
 use wmco_core::limits;
 use wmco_core::login_keys::{KeyExchange, LoginKeys};
 use wmco_core::machines::Machines;
-use wmco_core::node::{Desired, InstanceInputs, KnownAs, Login, Memory, Next, Wake};
+use wmco_core::node::{
+    AttemptedStep, Desired, FailureKind, InstanceInputs, KnownAs, Login, Memory, Next, Rest,
+    Setbacks, Wake,
+};
 use wmco_core::reach::{Reach, Unreachable, reach};
 
 use super::World;
 use super::faults::Stop;
 use super::host::{Host, Power};
-use super::release::Release;
 
 /// How long hosts have to refuse its key.
 pub(super) const REFUSED_FOR: Duration = Duration::from_secs(3);
-
-/// How often the pause after a refusal doubles.
-const MOST_DOUBLED: u32 = 6;
 
 /// All that the operator keeps in memory; a crash empties it.
 #[derive(Clone, Debug, Default)]
@@ -67,27 +66,19 @@ pub(crate) struct Operator {
 struct Worker {
     memory: Memory,
     asleep: Option<Asleep>,
-    /// How often in a row its host has refused the key.
-    refused: u32,
+    setbacks: Setbacks,
 }
 
-/// What was true when the last pass ended, and when to look again anyway.
+/// What was true when the last pass ended, and what ends the rest.
 #[derive(Clone, Debug)]
 struct Asleep {
-    trigger: Trigger,
-    until: Timestamp,
+    inputs: InstanceInputs,
+    rest: Rest,
     settled: bool,
 }
 
 /// The keys that are offered to a host, and what a rotation asks of it.
 type KeysAsked = (Vec<Sha256>, Option<KeyExchange>);
-
-/// What wakes a worker.
-#[derive(Clone, Debug, Eq, PartialEq)]
-struct Trigger {
-    asked: (Intent, (Release, u8), KeysAsked),
-    there: (Option<NodeFacts>, bool, bool, usize),
-}
 
 impl World {
     /// One look at the fleet and at most one plan per instance, with the `others` acting before
@@ -242,7 +233,7 @@ impl World {
     /// The next time that the operator looks by itself.
     pub(crate) fn next_deadline(&self) -> Option<Timestamp> {
         let asleep = self.operator.instances.values().filter_map(|worker| worker.asleep.as_ref());
-        asleep.map(|asleep| asleep.until).min()
+        asleep.map(|asleep| asleep.rest.until).min()
     }
 
     /// Whether it has tried to look at the host of an entry.
@@ -266,67 +257,70 @@ impl World {
         }
         self.keep_record(instance);
         let mut worker = self.operator.instances.remove(&key).unwrap_or_default();
-        let pods = node.iter().filter_map(|n| self.api.nodes.get(&n.name)).map(|n| n.pods.len());
         let own = [key.clone(), HostRecord::key_name(&key)];
         let kept = own.iter().any(|name| self.api.host_keys.contains_key(name));
-        let known_closed = self.is_known_closed(&key);
-        let trigger = Trigger {
-            asked: (instance.intent.clone(), self.wanted_services(), self.asked_of_keys(instance)),
-            there: (node.clone(), kept, known_closed, pods.sum()),
-        };
+        let inputs = self.inputs(instance, node, index, kept);
         if let Some(asleep) = &worker.asleep {
-            let wake = if asleep.trigger.asked != trigger.asked {
-                Wake::AskedOtherwise
-            } else if self.now >= asleep.until {
-                Wake::Deadline
-            } else if asleep.trigger == trigger {
+            let Some(wake) = asleep.ended_by(&inputs, self.now) else {
                 self.operator.instances.insert(key, worker);
                 return Ok(false);
-            } else {
-                Wake::NodeChanged
             };
+            if wake == Wake::AskedOtherwise {
+                worker.setbacks.clear();
+            }
             worker.memory.woken(wake, self.now);
         }
-        let inputs = self.inputs(instance, node, index, kept);
         let memory = &mut worker.memory;
         let plan = memory.plan(&inputs, self.now);
         if self.log {
             eprintln!("{} {instance}\n{plan}\n", self.now);
         }
         self.claim(instance, memory.claims_slot(&inputs, self.now));
-        let (mut failed, mut on_host) = (false, false);
+        let mut failed = None;
         for step in &plan.steps {
             self.others_act(others);
-            on_host = step.action.is_on_host();
+            let attempt = AttemptedStep::of(&step.action);
             *self.actions.entry(step.action.verb()).or_default() += 1;
-            match self.effect(&step.action, &key, instance, index) {
-                Ok(outcome) => memory.learn(outcome),
-                Err(Stop::Fail) => failed = true,
+            let outcome = match self.faults.stuck(&attempt, &key, self.now) {
+                Ok(()) => self.effect(&step.action, &key, instance, index),
+                Err(stop) => Err(stop),
+            };
+            match outcome {
+                Ok(outcome) => {
+                    if step.action.is_on_host() {
+                        worker.setbacks.succeeded(&AttemptedStep::Connect);
+                    }
+                    worker.setbacks.succeeded(&attempt);
+                    memory.learn(outcome);
+                }
+                Err(Stop::Fail) => failed = Some((attempt, step.action.is_on_host())),
                 Err(Stop::Crash) => return Err(Stop::Crash),
             }
             self.check(&step.action);
-            if failed {
+            if failed.is_some() {
                 break;
             }
         }
-        let until = if failed {
+        let settled = failed.is_none() && plan.next == Next::Settled;
+        let rest = if let Some((attempt, on_host)) = failed {
             let on = |host: &&Host| host.power == Power::On;
             let host = index.map(|index| &self.hosts[index]).filter(on);
             let refuses = on_host && host.is_some_and(|host| self.is_locked(host));
-            worker.refused = if refuses { worker.refused + 1 } else { 0 };
-            let pause = 2_i32.pow(worker.refused.saturating_sub(1).min(MOST_DOUBLED));
-            let retry_at = self.now + limits::RETRY_FIRST * pause;
             let down = host.is_none() || refuses;
+            let attempt = if on_host && down { AttemptedStep::Connect } else { attempt };
+            let retry_at = self.now + worker.setbacks.failed(attempt, FailureKind::Other);
             memory.failed(down.then_some(retry_at));
             // An instance that does not answer must not hold up the others.
             let claims = memory.claims_slot(&inputs, self.now);
             self.claim(instance, claims);
-            Some(retry_at)
+            Some(Rest::after_failure(retry_at))
         } else {
-            memory.done(&plan, self.now).map(|rest| rest.until)
+            memory.done(&plan, self.now)
         };
-        let settled = !failed && plan.next == Next::Settled;
-        worker.asleep = until.map(|until| Asleep { trigger, until, settled });
+        if settled {
+            worker.setbacks.clear();
+        }
+        worker.asleep = rest.map(|rest| Asleep { inputs, rest, settled });
         self.operator.instances.insert(key, worker);
         Ok(!plan.steps.is_empty())
     }
@@ -406,6 +400,15 @@ impl World {
         let listed = self.listed.get(&instance.address).map(|entry| entry.ipv4);
         let address = made.or(listed).or_else(recorded)?;
         self.hosts.iter().position(|host| host.answers_at(address))
+    }
+}
+
+impl Asleep {
+    /// What ends the rest now.
+    fn ended_by(&self, inputs: &InstanceInputs, now: Timestamp) -> Option<Wake> {
+        let changed = *inputs != self.inputs;
+        let changed = changed.then(|| self.rest.ended_by(inputs, &self.inputs)).flatten();
+        changed.or_else(|| (now >= self.rest.until).then_some(Wake::Deadline))
     }
 }
 

@@ -39,13 +39,6 @@ impl World {
         }
     }
 
-    /// Whether the record says so of the host that has to show the pinned key.
-    pub(super) fn is_known_closed(&self, address: &str) -> bool {
-        let known = self.known_hosts();
-        let (key, record) = (known.pinned_key(address), known.record(address));
-        key.is_some_and(|key| record.is_some_and(|record| record.is_closed_for(key.unwrap())))
-    }
-
     /// The entries, as the operator reads them.
     pub(super) fn entries(&self) -> Entries {
         let mut names = Resolutions::default();

@@ -1,0 +1,111 @@
+//! A step that fails each time is tried seldom, whatever succeeds before it: each kind of step, in whole worlds.
+//!
+//! Source: `docs/contract/lifecycle.md`, LIFE40.
+
+use std::collections::BTreeMap;
+
+use jiff::SignedDuration;
+use proptest::prelude::*;
+
+use crate::guarantees::{Start, after, any_start, ordinary};
+use crate::world::{Event, KeyEvent, ROUNDS, World};
+
+/// Verbs of all actions.
+const VERBS: [&str; 17] = [
+    "probe",
+    "probe-with-ours",
+    "probe-staged",
+    "record-root",
+    "prove-key",
+    "prove-key-removed",
+    "upload",
+    "patch-node",
+    "seek-node",
+    "list-pods",
+    "evict",
+    "tell-drain",
+    "apply",
+    "remove-leftovers",
+    "delete-node",
+    "delete-machine",
+    "forget-host",
+];
+
+/// Most attempts in ten minutes, LIFE40.
+const MOST: usize = 17;
+
+const WINDOW: SignedDuration = SignedDuration::from_mins(10);
+
+/// Lets all steps with `verb` fail for twice the window; the largest number of attempts of one instance in one window.
+fn most_attempts(world: &mut World, verb: &'static str) -> usize {
+    world.jam(verb);
+    let end = world.now() + WINDOW * 2;
+    for _ in 0..10 * ROUNDS {
+        if world.now() >= end {
+            break;
+        }
+        world.fair_round();
+    }
+    let in_window = |tried: &[jiff::Timestamp]| {
+        let from = |(at, begin): (usize, &jiff::Timestamp)| {
+            tried[at..].iter().filter(|it| **it < *begin + WINDOW).count()
+        };
+        tried.iter().enumerate().map(from).max()
+    };
+    world.tried().filter_map(in_window).max().unwrap_or_default()
+}
+
+/// Worlds in which there is something to do, by what it is.
+fn busy_worlds() -> [(&'static str, Start, Vec<Event>); 7] {
+    let start = Start { hosts: 2, budget: 1, features: 1, configured: true, sets: 0 };
+    let fresh = Start { configured: false, ..start };
+    let made = Start { sets: 1, ..start };
+    let key = Event::Key(KeyEvent::Change);
+    [
+        ("hosts are new", fresh, vec![]),
+        ("an upgrade", start, vec![Event::Bump]),
+        ("an upgrade that a budget blocks", start, vec![Event::Protect(0), Event::Bump]),
+        (
+            "an upgrade that was staged",
+            start,
+            vec![Event::Bump, Event::CrashIn(12), Event::Round(0)],
+        ),
+        ("an entry is removed", start, vec![Event::Unlist(0)]),
+        ("the key is exchanged", start, vec![Event::Key(KeyEvent::AddNext)]),
+        ("a machine has to be made anew", made, [vec![key], vec![Event::Round(0); 8]].concat()),
+    ]
+}
+
+/// Each verb fails each time, in each of these worlds.
+#[test]
+fn attempts_at_each_kind_of_step_that_fails() {
+    let mut table = BTreeMap::new();
+    for (name, start, events) in busy_worlds() {
+        for verb in VERBS {
+            let mut world = start.world();
+            events.iter().for_each(|event| world.happen(*event));
+            let attempts = most_attempts(&mut world, verb);
+            let most: &mut (usize, &str) = table.entry(verb).or_default();
+            *most = (*most).max((attempts, name));
+        }
+    }
+    for (verb, (attempts, name)) in table {
+        assert!(attempts > 5, "{verb} was tried {attempts} times at most: no world needs it");
+        assert!(attempts <= MOST, "{verb} was tried {attempts} times in ten minutes: {name}");
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 24, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// The same after whatever happened before.
+    #[test]
+    fn attempts_at_what_keeps_failing_are_few(
+        start in any_start(),
+        events in prop::collection::vec(ordinary(), 0..20),
+        verb in prop::sample::select(VERBS.as_slice()),
+    ) {
+        let attempts = most_attempts(&mut after(start, &events), verb);
+        prop_assert!(attempts <= MOST, "{verb} was tried {attempts} times");
+    }
+}
