@@ -303,8 +303,8 @@ impl Worker {
         self.link.release();
         // It may have come together with a write of ours, which was waited for.
         let asked = rest.ended_by(&self.inputs.borrow().instance, instance);
-        if asked == Some(Wake::AskedOtherwise) {
-            self.wake(Wake::AskedOtherwise);
+        if let Some(wake @ (Wake::AskedOtherwise | Wake::PermitChanged)) = asked {
+            self.wake(wake);
             return true;
         }
         let wake = loop {

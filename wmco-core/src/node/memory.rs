@@ -372,7 +372,7 @@ impl Memory {
             Wake::NodeChanged => true,
             // A kubelet may have ended meanwhile, and its pods with it.
             Wake::Deadline => drains && young,
-            Wake::AskedOtherwise => false,
+            Wake::AskedOtherwise | Wake::PermitChanged => false,
         };
         if kept {
             self.look = Look::Earlier(self.host().clone());

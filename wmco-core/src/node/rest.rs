@@ -28,8 +28,10 @@ pub enum Wake {
     Deadline,
     /// The Node, or the known facts about its host key, changed.
     NodeChanged,
-    /// The desired state changed, or an awaited permit was granted.
+    /// The desired state changed.
     AskedOtherwise,
+    /// An awaited permit was granted, or one was taken back. Nothing else is asked for, so what failed before counts.
+    PermitChanged,
 }
 
 impl Rest {
@@ -65,7 +67,7 @@ impl Rest {
         }
         match (self.heeds, granted) {
             (Heeds::Requests, _) => None,
-            (Heeds::Node, true) => Some(Wake::AskedOtherwise),
+            (Heeds::Node, true) => Some(Wake::PermitChanged),
             (Heeds::Node, false) => Some(Wake::NodeChanged),
         }
     }

@@ -60,7 +60,7 @@ fn busy_worlds() -> [(&'static str, Start, Vec<Event>); 7] {
     let start = Start { hosts: 2, budget: 1, features: 1, configured: true, sets: 0 };
     let fresh = Start { configured: false, ..start };
     let made = Start { sets: 1, ..start };
-    let key = Event::Key(KeyEvent::Change);
+    let key = [KeyEvent::Change, KeyEvent::Authorize(0), KeyEvent::Authorize(1)].map(Event::Key);
     [
         ("hosts are new", fresh, vec![]),
         ("an upgrade", start, vec![Event::Bump]),
@@ -72,7 +72,7 @@ fn busy_worlds() -> [(&'static str, Start, Vec<Event>); 7] {
         ),
         ("an entry is removed", start, vec![Event::Unlist(0)]),
         ("the key is exchanged", start, vec![Event::Key(KeyEvent::AddNext)]),
-        ("a machine has to be made anew", made, [vec![key], vec![Event::Round(0); 8]].concat()),
+        ("a machine has to be made anew", made, key.to_vec()),
     ]
 }
 
@@ -89,10 +89,9 @@ fn attempts_at_each_kind_of_step_that_fails() {
             *most = (*most).max((attempts, name));
         }
     }
-    for (verb, (attempts, name)) in table {
-        assert!(attempts > 5, "{verb} was tried {attempts} times at most: no world needs it");
-        assert!(attempts <= MOST, "{verb} was tried {attempts} times in ten minutes: {name}");
-    }
+    let is_wrong = |(attempts, _): &(usize, &str)| !(6..=MOST).contains(attempts);
+    let wrong: Vec<_> = table.iter().filter(|(_, most)| is_wrong(most)).collect();
+    assert!(wrong.is_empty(), "too often, or in no world: {wrong:#?}");
 }
 
 proptest! {

@@ -46,7 +46,7 @@ fn what_people_and_the_cluster_ask_for_ends_any_rest() {
 #[test]
 fn a_permit_ends_a_rest_that_heeds_the_node() {
     let granted = |new: &mut InstanceInputs| new.desired.intent = Intent::Configure(Some(permit()));
-    ends(granted, [None, Some(Wake::AskedOtherwise)]);
+    ends(granted, [None, Some(Wake::PermitChanged)]);
 }
 
 #[test]

@@ -209,7 +209,8 @@ impl World {
 
     /// From now on each step with this verb fails.
     pub(crate) fn jam(&mut self, verb: &'static str) {
-        self.faults.stuck = Some(Stuck { verb, tried: BTreeMap::new() });
+        let stuck = Some(Stuck { verb, tried: BTreeMap::new() });
+        self.faults = Faults { stuck, ..Faults::default() };
     }
 
     /// When each instance tried what fails each time.
