@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 
+use super::drain::DrainMarks;
 use super::drift::{Drift, runs};
 use super::steps::{apply, remove_services, restart, started};
 use super::vacant::on_vacant_host;
@@ -218,6 +219,7 @@ fn keep(
     // A label alone may be left over; with our annotation the node was out of service.
     let held = node.holds_slot() && node.annotation(names::CORDONED_ANNOTATION).is_some();
     let cordon = !current && (held || joins);
+    let cordon = cordon.then_some(&observed.drain.marks);
     let patch = metadata(desired, node, cordon, drift.is_empty());
     if !patch.is_empty() {
         return Plan::step(Action::PatchNode(patch), Because::MetadataDiffers);
@@ -288,12 +290,17 @@ fn may_run_workloads(desired: &Desired, probe: &Probe) -> bool {
     !probe.services.keys().all(bootstrap)
 }
 
-/// All metadata that differs, with our cordon if `cordon` is set.
+/// All metadata that differs, with our cordon if the marks of a drain are given.
 ///
 /// The daemon acts on the desired version at once, so it is written only when the host, including the daemon, is
 /// ready for that version.
-fn metadata(desired: &Desired, node: &NodeFacts, cordon: bool, host_is_right: bool) -> NodePatch {
-    let mut patch = if cordon { disrupt::cordon(node) } else { NodePatch::default() };
+fn metadata(
+    desired: &Desired,
+    node: &NodeFacts,
+    cordon: Option<&DrainMarks>,
+    host_is_right: bool,
+) -> NodePatch {
+    let mut patch = cordon.map(|marks| disrupt::cordon(node, marks)).unwrap_or_default();
     let owned = ownership(desired, node);
     patch.labels.extend(owned.labels);
     patch.annotations.extend(owned.annotations);

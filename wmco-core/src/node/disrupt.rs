@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 
-use super::drain::{Drain, is_news};
+use super::drain::{Drain, DrainMarks, is_news};
 use super::drift::runs;
 use super::work::{Grounds, HostWork};
 use super::{
@@ -28,17 +28,10 @@ pub(super) fn empty(
 ) -> Option<Plan> {
     let because = || Because::DisruptionDue { purpose };
     let marks = observed.drain.marks;
-    let mut patch = mark(node);
+    let mut patch = mark(node, &marks);
     if !patch.is_empty() {
         if marks.since.is_none() {
             patch.annotations.extend(begin(now).annotations);
-        }
-        // Pods that came while nothing kept them away may not be taken for pods that tolerate the cordon, also where the
-        // Node has lost the mark that is remembered.
-        if marks.cordoned.is_some()
-            || node.annotations.contains_key(names::CORDONED_SINCE_ANNOTATION)
-        {
-            patch.annotations.insert(names::CORDONED_SINCE_ANNOTATION.into(), None);
         }
         return Some(Plan::step(Action::PatchNode(patch), because()));
     }
@@ -179,8 +172,8 @@ pub(super) fn unmark(
 }
 
 /// Marks the node as holding a slot and cordons it, and records who cordoned it first.
-fn mark(node: &NodeFacts) -> NodePatch {
-    let mut patch = cordon(node);
+fn mark(node: &NodeFacts, marks: &DrainMarks) -> NodePatch {
+    let mut patch = cordon(node, marks);
     if !node.holds_slot() {
         patch.labels.insert(names::UPGRADING_LABEL.into(), Some(names::TRUE.into()));
     }
@@ -191,7 +184,7 @@ fn mark(node: &NodeFacts) -> NodePatch {
 ///
 /// An existing cordon belongs to an administrator. If the administrator removes it meanwhile, the next cordon is
 /// ours. A cordon that an administrator adds to ours cannot be distinguished from ours.
-pub(super) fn cordon(node: &NodeFacts) -> NodePatch {
+pub(super) fn cordon(node: &NodeFacts, marks: &DrainMarks) -> NodePatch {
     let mut patch = NodePatch::default();
     let seen = node.annotation(names::CORDONED_ANNOTATION);
     let by = match seen {
@@ -204,6 +197,13 @@ pub(super) fn cordon(node: &NodeFacts) -> NodePatch {
     }
     if !node.unschedulable {
         patch.unschedulable = Some(true);
+    }
+    // Pods that came while nothing kept them away may not be taken for pods that tolerate the cordon, also where the
+    // Node has lost the mark that is remembered.
+    let is_noted =
+        marks.cordoned.is_some() || node.annotations.contains_key(names::CORDONED_SINCE_ANNOTATION);
+    if is_noted && !patch.is_empty() {
+        patch.annotations.insert(names::CORDONED_SINCE_ANNOTATION.into(), None);
     }
     patch
 }

@@ -286,6 +286,16 @@ fn an_ignored_machine_is_where_the_machine_api_says() {
     settles(&mut after(start, &events)).unwrap();
 }
 
+/// A person makes a node schedulable while it waits for its version mark: who comes then does not tolerate the cordon.
+#[test]
+fn pods_that_came_while_the_cordon_was_lifted_are_waited_for() {
+    let start = Start { hosts: 1, budget: 1, features: 0, configured: false, sets: 0 };
+    let rounds = [Event::Round(0), Event::Round(0), Event::Bump, Event::Round(19), Event::Round(0)];
+    let then =
+        [Event::Grace(0), Event::Wait, Event::Round(0), Event::Uncordon(0), Event::Tamper(0)];
+    settles(&mut after(start, &[rounds, then].concat())).unwrap();
+}
+
 /// What takes less than half a minute, or what `PROPTEST_CASES` asks for.
 fn cases() -> u32 {
     std::env::var("PROPTEST_CASES").ok().and_then(|text| text.parse().ok()).unwrap_or(400)
