@@ -76,7 +76,7 @@ impl Plan {
             objects.nodes.iter().map(|node| NodeFacts::from(&node.object)).collect();
         let kept = selection.config_map(objects::HOST_KEYS_CONFIG_MAP);
         let hosts = KnownHosts::read(kept.iter().flat_map(|map| map.data.iter().flatten()));
-        let names = host_names(&entries, &facts, &facts.hostnames, &hosts);
+        let names = host_names(&entries, &facts, &facts.reported_names(), &hosts);
         let machines = machines(&objects, &selection)?;
         let keys = keys(&selection);
         let observed = Observed { hosts: &hosts, host_names: &names, ..Observed::new(&nodes) };
