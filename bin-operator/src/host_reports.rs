@@ -1,7 +1,7 @@
 //! Reports of hosts about themselves, from probes, by the address that they are listed under.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::net::Ipv4Addr;
+use std::net::{IpAddr, Ipv4Addr};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -9,6 +9,7 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 use wmco_core::fleet::{LoginResult, LoginTry, Logins};
 use wmco_core::instances::{Entries, EntryError, Instance, Problem};
+use wmco_core::protocol::Probe;
 
 /// The reports so far; cheap to clone.
 #[derive(Clone, Debug)]
@@ -29,8 +30,28 @@ pub struct HostReport {
     pub at: Option<Ipv4Addr>,
     /// Its host name, as Windows spells it; empty if it is none.
     pub host_name: String,
-    /// The addresses of its interfaces.
-    pub addresses: Vec<Ipv4Addr>,
+    /// Its name in the metadata service of its cloud, if the kubelet takes its name from there.
+    pub metadata_name: Option<String>,
+    /// The addresses of its interfaces, of both families.
+    pub addresses: Vec<IpAddr>,
+}
+
+impl HostReport {
+    /// What `probe` says of the host that was asked at `at`. It may say anything; what is no name helps nobody.
+    pub fn of(probe: &Probe, at: Option<Ipv4Addr>) -> Self {
+        Self {
+            at,
+            host_name: probe.valid_host_name().unwrap_or_default().to_owned(),
+            metadata_name: probe.valid_metadata_name().map(str::to_owned),
+            addresses: probe.all_addresses().collect(),
+        }
+    }
+
+    /// Its names: that of Windows and that of the cloud.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        let host_name = Some(self.host_name.as_str()).filter(|name| !name.is_empty());
+        host_name.into_iter().chain(self.metadata_name.as_deref())
+    }
 }
 
 impl HostReports {
@@ -45,10 +66,17 @@ impl HostReports {
         }
     }
 
-    /// Remembers what the host that is listed as `address` says of itself.
+    /// Remembers what the host that is listed as `address` says of itself. A machine keeps its name in the cloud, so one
+    /// question without an answer there takes no name away.
     pub fn set(&self, address: &str, mut report: HostReport) {
         report.addresses.sort_unstable();
         let mut reports = self.reports.lock().unwrap_or_else(PoisonError::into_inner);
+        if report.metadata_name.is_none() {
+            let before = reports.get(address);
+            let same = before
+                .filter(|before| (before.at, &before.host_name) == (report.at, &report.host_name));
+            report.metadata_name = same.and_then(|before| before.metadata_name.clone());
+        }
         if reports.get(address) != Some(&report) {
             reports.insert(address.to_owned(), report);
             self.changed.send_modify(|count| *count += 1);
@@ -156,6 +184,28 @@ mod tests {
     use wmco_core::instances::{Resolutions, parse};
 
     use super::*;
+
+    #[test]
+    fn a_name_in_the_cloud_outlasts_a_question_without_an_answer() {
+        let reports = HostReports::new();
+        let named = |at: u8, host_name: &str, metadata_name: Option<&str>| HostReport {
+            at: Some([10, 0, 0, at].into()),
+            host_name: host_name.to_owned(),
+            metadata_name: metadata_name.map(str::to_owned),
+            addresses: Vec::new(),
+        };
+        let known = |report: HostReport| {
+            reports.set("10.0.0.2", report);
+            reports.reports.lock().unwrap()["10.0.0.2"].metadata_name.clone()
+        };
+        let name = Some("w-1.corp.example".to_owned());
+        assert_eq!(known(named(2, "EC2-1", name.as_deref())), name);
+        assert_eq!(known(named(2, "EC2-1", None)), name);
+        // Another machine.
+        assert_eq!(known(named(2, "EC2-2", None)), None);
+        assert_eq!(known(named(2, "EC2-2", name.as_deref())), name);
+        assert_eq!(known(named(3, "EC2-2", None)), None);
+    }
 
     /// Whoever has the DNS leads the key of one entry to the host of another.
     #[test]

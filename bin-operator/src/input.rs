@@ -41,7 +41,7 @@ use k8s_openapi::api::certificates::v1::CertificateSigningRequest;
 use k8s_openapi::api::core::v1::{ConfigMap, Node, Secret};
 pub use selection::{Selection, machines_of, once};
 use serde::de::DeserializeOwned;
-use serde_json::Value;
+use serde_json::{Value, json};
 use wmco_core::facts::Facts;
 use wmco_core::limits;
 use wmco_core::members::{Shape, UnknownMember, unknown_members};
@@ -76,6 +76,8 @@ pub struct Objects {
     pub requests: Vec<Located<CertificateSigningRequest>>,
     /// Objects of all other kinds, as JSON with a `kind`.
     pub others: Vec<Located<Value>>,
+    /// Typed lists without items, each with the version and the kind of the objects that there are none of.
+    pub empty_lists: Vec<Value>,
     /// Members of ConfigMaps that nobody reads.
     pub unknown: Vec<Located<UnknownMember>>,
 }
@@ -308,6 +310,9 @@ impl Objects {
         else {
             return self.add(at, document);
         };
+        if items.is_empty() && !kind.is_empty() {
+            self.empty_lists.push(json!({ "apiVersion": text("apiVersion"), "kind": kind }));
+        }
         for (item, number) in items.iter().zip(1..) {
             let at = Location { item: Some(number), ..at.clone() };
             let mut item = item.clone();

@@ -9,7 +9,10 @@ use serde_json::{Map, Value, json};
 use super::registry::{Known, Registry};
 use super::resources::{Resource, join_api_version};
 
-pub(crate) use openapi::{openapi_v2, openapi_v3, openapi_v3_root};
+pub(crate) use openapi::{
+    OPENAPI_V2_PROTOBUF, OPENAPI_V2_PROTOBUF_ASKED, openapi_v2, openapi_v2_protobuf, openapi_v3,
+    openapi_v3_root,
+};
 
 /// The Content-Type of the aggregated document for all groups.
 pub(crate) const AGGREGATED: &str =

@@ -155,6 +155,18 @@ pub(crate) fn negotiate(accept: &str, is_custom: bool) -> Result<Wanted> {
     .with_details(Value::Object(serde_json::Map::new())))
 }
 
+/// The first of the media types in `known` that the `Accept` header prefers; without one, the first of all.
+pub(crate) fn preferred<'a>(accept: &str, known: &[&'a str]) -> Option<&'a str> {
+    let clauses = clauses(accept);
+    if clauses.is_empty() {
+        return known.first().copied();
+    }
+    clauses.iter().find_map(|clause| {
+        let is_any = matches!(clause.media, "*/*" | "application/*");
+        known.iter().copied().find(|media| is_any || *media == clause.media)
+    })
+}
+
 /// The encoding of an error: the client's preferred one among the supported encodings.
 pub(crate) fn encoding_of_error(accept: &str) -> Encoding {
     let known =

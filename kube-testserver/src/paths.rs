@@ -5,6 +5,7 @@ use axum::http::{Method, StatusCode};
 use super::discovery;
 use super::error::{ApiError, Result};
 use super::incoming::Incoming;
+use super::negotiate::preferred;
 use super::registry::{Known, Registry};
 use super::respond::Reply;
 use super::shared::Shared;
@@ -42,7 +43,7 @@ pub(super) fn answer(cluster: &Shared, incoming: &Incoming) -> Result<Reply> {
                 document(discovery::resource_list(registry, group, version))
             }
         },
-        ["openapi", "v2"] => Ok(Reply::json(discovery::openapi_v2())),
+        ["openapi", "v2"] => openapi_v2(&incoming.accept),
         ["openapi", "v3"] => {
             Ok(Reply::Document(discovery::openapi_v3_root(registry), "text/plain; charset=utf-8"))
         }
@@ -60,6 +61,22 @@ fn document(found: Option<serde_json::Value>) -> Result<Reply> {
 fn openapi(registry: &Registry, group: &str, version: &str) -> Reply {
     let found = discovery::openapi_v3(registry, group, version);
     found.map_or_else(Reply::no_such_page, Reply::json)
+}
+
+/// The document in the form that the client prefers of those that there are.
+fn openapi_v2(accept: &str) -> Result<Reply> {
+    const JSON: &str = "application/json";
+    match preferred(accept, &[JSON, discovery::OPENAPI_V2_PROTOBUF_ASKED]) {
+        Some(JSON) => Ok(Reply::json(discovery::openapi_v2())),
+        Some(_) => {
+            let bytes = discovery::openapi_v2_protobuf();
+            Ok(Reply::Bytes(bytes, discovery::OPENAPI_V2_PROTOBUF))
+        }
+        None => Err(ApiError::not_acceptable(format!(
+            "only the following media types are accepted: {JSON}, {}",
+            discovery::OPENAPI_V2_PROTOBUF_ASKED
+        ))),
+    }
 }
 
 fn health(check: &str, inner: &[&str], verbose: bool) -> Reply {

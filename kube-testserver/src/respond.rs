@@ -44,6 +44,8 @@ impl Answer {
 pub(super) enum Reply {
     /// An object in the wanted encoding.
     Object(Answer, Wanted),
+    /// Bytes with their own media type.
+    Bytes(Vec<u8>, &'static str),
     /// JSON with its own media type.
     Document(Value, &'static str),
     /// Plain text.
@@ -66,6 +68,7 @@ impl Reply {
 pub(super) fn respond(reply: Result<Reply, ApiError>, accept: &str) -> Response {
     let mut response = match reply {
         Ok(Reply::Object(answer, wanted)) => object(&answer, wanted.encoding),
+        Ok(Reply::Bytes(bytes, media)) => with_type(StatusCode::OK, media, bytes.into()),
         Ok(Reply::Document(value, media)) => {
             with_type(StatusCode::OK, media, value.to_string().into())
         }

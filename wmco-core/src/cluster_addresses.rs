@@ -17,6 +17,7 @@ use std::net::IpAddr;
 use serde_json::Value;
 
 use crate::ip_network::IpNetwork;
+use crate::reserved::behind;
 
 /// The members of `status.platformStatus` of the Infrastructure that hold addresses of the API server, on whichever
 /// platform.
@@ -54,9 +55,13 @@ impl ClusterAddresses {
         collect(status, &INGRESS_MEMBERS, &mut self.ingress);
     }
 
-    /// What of the cluster `address` belongs to; `None` if a host may have it.
+    /// What of the cluster `address` belongs to, be it in an IPv6 form that leads to it; `None` if a host may have it.
     pub fn owner(&self, address: IpAddr) -> Option<&'static str> {
-        let address = address.to_canonical();
+        let (address, behind) = (address.to_canonical(), behind(address));
+        self.owner_of(address).or_else(|| self.owner_of(behind))
+    }
+
+    fn owner_of(&self, address: IpAddr) -> Option<&'static str> {
         let is_in = |networks: &[IpNetwork]| networks.iter().any(|net| net.contains(address));
         if self.api.contains(&address) {
             Some("an address of the API server")
@@ -148,6 +153,27 @@ mod tests {
                 assert_eq!(owner(&cluster, "10.0.0.5"), None, "{platform}");
             }
         }
+    }
+
+    /// A name for such a form in a certificate would be believed by everybody who asks through NAT64.
+    #[test]
+    fn no_form_of_an_address_hides_that_it_is_the_clusters() {
+        let cluster = ClusterAddresses {
+            api: ["10.0.0.2".parse().unwrap(), "fd00::2".parse().unwrap()].into(),
+            ingress: ["10.0.0.3".parse().unwrap()].into(),
+            pods: vec!["10.128.0.0/14".parse().unwrap()],
+            services: Some(vec!["172.30.0.0/16".parse().unwrap()]),
+            ..ClusterAddresses::default()
+        };
+        for v4 in ["10.0.0.2", "10.0.0.3", "10.128.0.1", "172.30.0.1"] {
+            for prefix in ["", "::ffff:", "64:ff9b::"] {
+                let form = format!("{prefix}{v4}");
+                assert_eq!(owner(&cluster, &form), owner(&cluster, v4), "{form}");
+                assert!(owner(&cluster, &form).is_some(), "{form}");
+            }
+        }
+        assert_eq!(owner(&cluster, "fd00::2"), Some("an address of the API server"));
+        assert_eq!(owner(&cluster, "64:ff9b::10.0.0.5"), None);
     }
 
     #[test]

@@ -7,6 +7,8 @@ use crate::instances::{AlsoNamed, Entries};
 use crate::names;
 
 /// A further name of an entry that another host has. The host of the entry gets no certificate for it.
+///
+/// Source: `docs/contract/certificate-requests.md`, CSR45.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Foreign {
     address: String,

@@ -1,5 +1,6 @@
 //! A preview of the first steps of a pass, for a dry run.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;
 
@@ -13,6 +14,7 @@ use crate::facts::NodeFacts;
 use crate::fleet::{Assignment, Assignments, Desired, Intent, Observed};
 use crate::host_record::KnownHosts;
 use crate::login_keys::{KeyExchange, LoginKeys};
+use crate::names::machine_api::INFRASTRUCTURE_KIND;
 use crate::names::objects::{
     HOST_KEYS_CONFIG_MAP, INSTANCES_CONFIG_MAP, MACHINE, PRIVATE_KEY_SECRET,
 };
@@ -170,26 +172,19 @@ fn key(
     is_other.then(|| KeyPreview::MayRefuse { replaced: instance.machine.is_some() })
 }
 
-/// Whether an input has objects of which [`Desired`] and [`Observed`] do not tell.
-#[derive(Clone, Copy, Debug)]
-pub struct Given {
-    /// The ConfigMap of host keys.
-    pub hosts: bool,
-    /// The cluster's networks.
-    pub networks: bool,
-}
-
-/// An object that an input lacks, and that could change its plan.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+/// An object of an input that could change its plan.
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 #[non_exhaustive]
-pub enum MissingObject {
+pub enum InputObject {
     /// The ConfigMap of host keys, with the record of each host.
     Hosts,
+    /// The cluster's Infrastructure: its platform, and what belongs to the API server and the ingress.
+    Infrastructure,
     /// The Secret with the keys that let us in.
     Keys,
     /// The list of hosts.
     List,
-    /// Machines.
+    /// Machines; an empty list of them tells that there is none.
     Machines,
     /// The cluster's networks, in which no host may be.
     Networks,
@@ -197,39 +192,60 @@ pub enum MissingObject {
     Nodes,
 }
 
-/// The objects that an input lacks and that could change its plan.
+/// The objects that an input lacks and that could change its plan. `given` are those that it has, where
+/// [`Desired`] and [`Observed`] do not tell.
 pub fn missing_objects(
     desired: &Desired<'_>,
     observed: &Observed<'_>,
-    given: Given,
-) -> Vec<MissingObject> {
+    given: &BTreeSet<InputObject>,
+) -> Vec<InputObject> {
     let ours = || observed.nodes.iter().filter(|node| node.is_windows());
     let has_entries = desired.entries.is_some_and(|entries| entries.iter().next().is_some());
     let has_machines = desired.machines.iter().next().is_some();
     let has_hosts = has_entries || has_machines || ours().next().is_some();
     let was_sealed =
         |node: &NodeFacts| node.annotation(names::PUBLIC_KEY_HASH_ANNOTATION).is_some();
+    let lacks = |object| !given.contains(&object);
     let checks = [
-        (MissingObject::Hosts, !given.hosts && has_hosts),
-        (MissingObject::List, desired.entries.is_none() && ours().any(NodeFacts::is_byoh)),
-        (MissingObject::Nodes, observed.nodes.is_empty() && has_hosts),
-        (MissingObject::Machines, !has_machines && ours().any(|node| !node.is_byoh())),
-        (MissingObject::Keys, desired.keys.is_none() && ours().any(was_sealed)),
-        (MissingObject::Networks, !given.networks && has_entries),
+        (InputObject::Hosts, has_hosts && lacks(InputObject::Hosts)),
+        (InputObject::List, desired.entries.is_none() && ours().any(NodeFacts::is_byoh)),
+        (InputObject::Nodes, observed.nodes.is_empty() && has_hosts),
+        (InputObject::Machines, has_hosts && !has_machines && lacks(InputObject::Machines)),
+        (InputObject::Keys, desired.keys.is_none() && ours().any(was_sealed)),
+        (InputObject::Networks, has_entries && lacks(InputObject::Networks)),
+        (InputObject::Infrastructure, has_hosts && lacks(InputObject::Infrastructure)),
     ];
     checks.into_iter().filter(|(_, is_missing)| *is_missing).map(|(object, _)| object).collect()
 }
 
-impl fmt::Display for MissingObject {
+impl InputObject {
+    /// What it could change, where its name does not tell.
+    const fn effect(self) -> Option<&'static str> {
+        match self {
+            Self::Infrastructure => Some(
+                "an entry may have an address of the API server or the ingress, and the platform names \
+                 users and hosts",
+            ),
+            Self::Machines => Some(
+                "an entry may mean the host of one; an empty MachineList says that there is none",
+            ),
+            Self::Hosts | Self::Keys | Self::List | Self::Networks | Self::Nodes => None,
+        }
+    }
+}
+
+impl fmt::Display for InputObject {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Hosts => write!(f, "ConfigMap {HOST_KEYS_CONFIG_MAP}"),
-            Self::Keys => write!(f, "Secret {PRIVATE_KEY_SECRET}"),
-            Self::List => write!(f, "ConfigMap {INSTANCES_CONFIG_MAP}"),
-            Self::Machines => write!(f, "{}s.{}", MACHINE.2, MACHINE.0),
-            Self::Networks => f.write_str("Networks.config.openshift.io"),
-            Self::Nodes => f.write_str("Nodes"),
+            Self::Hosts => write!(f, "ConfigMap {HOST_KEYS_CONFIG_MAP}")?,
+            Self::Infrastructure => write!(f, "{INFRASTRUCTURE_KIND}s.config.openshift.io")?,
+            Self::Keys => write!(f, "Secret {PRIVATE_KEY_SECRET}")?,
+            Self::List => write!(f, "ConfigMap {INSTANCES_CONFIG_MAP}")?,
+            Self::Machines => write!(f, "{}s.{}", MACHINE.2, MACHINE.0)?,
+            Self::Networks => f.write_str("Networks.config.openshift.io")?,
+            Self::Nodes => f.write_str("Nodes")?,
         }
+        self.effect().map_or(Ok(()), |effect| write!(f, " ({effect})"))
     }
 }
 

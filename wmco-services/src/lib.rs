@@ -7,7 +7,7 @@
 //!   Node; [`lifecycle`]: setup and removal without a Node; [`step`]: the building block of all plans.
 //! - [`owner`]: whose services, variables and roots are managed.
 //! - [`logs`]: limits the size of service logs.
-//! - [`routes`]: the route to a cloud's metadata service.
+//! - [`metadata`], [`routes`]: the name that a cloud's metadata service gives the machine, and the route to it.
 //! - [`identity`]: the client certificate of a program on a node.
 //! - [`agent`]: the host's side of the protocol with the operator.
 //! - [`windows`]: what an executor needs from Windows, as traits; [`fake`]: a host in memory.
@@ -35,6 +35,7 @@ pub mod limits;
 #[cfg(feature = "daemon")]
 pub mod logs;
 pub mod manifest;
+pub mod metadata;
 pub mod owner;
 #[cfg(any(feature = "agent", feature = "daemon"))]
 pub mod routes;

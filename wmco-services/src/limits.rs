@@ -49,6 +49,9 @@ pub const HEALTH: SignedDuration = SignedDuration::from_secs(3);
 /// Most time that the cloud's metadata service may take to answer.
 pub const METADATA: SignedDuration = SignedDuration::from_secs(5);
 
+/// The same for the agent, which describes the host often and goes on without an answer.
+pub const METADATA_OF_PROBE: SignedDuration = SignedDuration::from_secs(2);
+
 /// Most bytes of an answer to an HTTP request.
 pub const HTTP_BYTES: u64 = 16 * 1024;
 

@@ -130,9 +130,13 @@ impl Instances {
             objects.nodes.iter().map(|node| NodeFacts::from(&node.object)).collect();
         let entries = || checked.iter().flat_map(|(_, entries)| entries.iter());
         let rows: Vec<_> = entries().map(|(address, entry)| row(address, entry)).collect();
+        let machines: Vec<_> = machines_of(&objects).map(MachineFacts::of).collect();
+        let foreign = |entries: &Entries| foreign_names(entries, &nodes, &machines);
         self.output.print(&rows, || {
             let report = |(at, entries): &(_, Entries)| {
-                format!("ConfigMap {INSTANCES_CONFIG_MAP} in {at}:\n\n{}", report(entries, &nodes))
+                let foreign = foreign(entries).len();
+                let report = report(entries, &nodes, foreign);
+                format!("ConfigMap {INSTANCES_CONFIG_MAP} in {at}:\n\n{report}")
             };
             checked.iter().map(report).collect::<Vec<_>>().join("\n")
         })?;
@@ -140,10 +144,9 @@ impl Instances {
         for warning in instances.flat_map(warnings) {
             tell("warning", &printable(&warning.to_string()));
         }
-        let machines: Vec<_> = machines_of(&objects).map(MachineFacts::of).collect();
-        let foreign = |(_, entries): &(_, Entries)| foreign_names(entries, &nodes, &machines);
-        for foreign in checked.iter().flat_map(foreign) {
-            tell("warning", &printable(&foreign.to_string()));
+        let foreign: Vec<_> = checked.iter().flat_map(|(_, entries)| foreign(entries)).collect();
+        for foreign in &foreign {
+            tell("error", &printable(&foreign.to_string()));
         }
         let unresolved = |error: &EntryError| matches!(error.problem, Problem::Unresolved(_));
         if self.facts.is_none() && entries().any(|(_, entry)| entry.as_ref().is_err_and(unresolved))
@@ -174,7 +177,7 @@ impl Instances {
             tell("error", stray);
         }
         // What was not looked up may be wrong.
-        let is_ours = strays.is_empty() && overfull.is_empty();
+        let is_ours = strays.is_empty() && overfull.is_empty() && foreign.is_empty();
         let wrong = !is_ours || entries().any(|(_, entry)| entry.is_err());
         Ok(if wrong { Answer::No } else { Answer::Yes })
     }
@@ -208,8 +211,8 @@ fn row<'a>(address: &'a str, entry: &'a Result<Instance, EntryError>) -> Row<'a>
     }
 }
 
-/// A line per entry and a summary, for people.
-fn report(entries: &Entries, nodes: &[NodeFacts]) -> String {
+/// A line per entry and a summary, for people. `foreign` is the number of further names that others have.
+fn report(entries: &Entries, nodes: &[NodeFacts], foreign: usize) -> String {
     // What nobody could list in a cluster may stand in a file.
     let shown: Vec<_> =
         entries.iter().map(|(address, entry)| (printable(address), entry)).collect();
@@ -235,6 +238,7 @@ fn report(entries: &Entries, nodes: &[NodeFacts]) -> String {
     let noun = if all == 1 { "entry" } else { "entries" };
     let _ = match (wrong, open) {
         (0, 0) if fit(entries.instances()).is_err() => writeln!(text, "{all} {noun}, too many"),
+        (0, 0) if foreign > 0 => writeln!(text, "{all} {noun}, {foreign} in `names=` of others"),
         (0, 0) => writeln!(text, "{all} {noun}, all fine"),
         (0, open) => writeln!(text, "{all} {noun}, {open} not looked up"),
         (wrong, _) => writeln!(text, "{all} {noun}, {wrong} wrong"),

@@ -1,16 +1,23 @@
 //! What the objects in files say of the cluster as a whole.
 
 use serde::de::DeserializeOwned;
+use serde_json::Value;
+use wmco_core::names::machine_api::INFRASTRUCTURE_KIND;
 use wmco_csr::ClusterFacts;
 
-use crate::input::{self, CONFIGURATION, InputError, Objects};
+use crate::input::{self, CONFIGURATION, InputError, Located, Objects};
 use crate::openshift::{self, InfrastructureStatus, NetworkSpec};
 
 /// What the cluster says of itself, and nothing that is only assumed.
 pub(super) fn cluster_facts(objects: &Objects) -> Result<ClusterFacts, InputError> {
-    let status: Option<InfrastructureStatus> = part(objects, "Infrastructure", "status")?;
+    let status: Option<InfrastructureStatus> = part(objects, INFRASTRUCTURE_KIND, "status")?;
     let network: Option<NetworkSpec> = part(objects, "Network", "spec")?;
     Ok(openshift::cluster_facts(status.as_ref(), network.as_ref()))
+}
+
+/// The Infrastructure in the input.
+pub(super) fn infrastructure(objects: &Objects) -> Result<Option<&Located<Value>>, InputError> {
+    input::of_cluster(objects, CONFIGURATION, INFRASTRUCTURE_KIND)
 }
 
 /// A part of the one object of a kind in OpenShift's configuration.

@@ -1,5 +1,6 @@
 //! `explain`: why the operator decides as it does.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
@@ -11,10 +12,11 @@ use wmco_core::facts::{self, Facts};
 use wmco_core::instances;
 use wmco_core::names::objects::INSTANCES_CONFIG_MAP;
 use wmco_csr::{
-    Decision, MachineFacts, NodeNames, Policy, Request, Rule, Verdict, View, csr_from_pem, decide,
+    Decision, Kind, MachineFacts, NodeNames, Policy, Request, Rule, Verdict, View, csr_from_pem,
+    decide,
 };
 
-use super::cluster_facts::cluster_facts;
+use super::cluster_facts::{cluster_facts, infrastructure};
 use super::explain_mirror::Mirror;
 use super::{Answer, Output, tell};
 use crate::input::{self, InputError, Located, Objects, Reader, Selection};
@@ -40,13 +42,16 @@ pub struct Csr {
     #[arg(short = 'f', long = "filename", value_name = "FILE", required = true, num_args = 1..)]
     files: Vec<PathBuf>,
     /// File with answers of DNS and hosts: {"dns": {"forward": {NAME: [IP]}, "reverse": {IP:
-    /// [NAME]}}, "hostnames": {ADDRESS: NAME}, "addresses": {ADDRESS: [IP]}}. The ADDRESS of a Machine's
-    /// host is MACHINE_machine.
+    /// [NAME]}}, "hostnames": {ADDRESS: NAME}, "metadataNames": {ADDRESS: NAME}, "addresses": {ADDRESS:
+    /// [IP]}}. The ADDRESS of a Machine's host is MACHINE_machine.
     #[arg(long, value_name = "FILE")]
     facts: Option<PathBuf>,
     /// Namespace of the operator; default: that of the ConfigMap windows-instances.
     #[arg(short, long, value_name = "NAMESPACE")]
     namespace: Option<String>,
+    /// Print no answer if the input lacks something that could change it.
+    #[arg(long)]
+    strict: bool,
     #[command(flatten)]
     output: Output,
 }
@@ -95,21 +100,32 @@ impl Csr {
             .iter()
             .map(|request| decide(&Request::from(request), &policy, &view, now))
             .collect();
-        self.output.print(&decisions, || text(&decisions))?;
-        for passed_over in selection.passed_over() {
-            tell("note", &passed_over);
-        }
-        for assumption in input.assumptions(&facts)? {
-            if assumption.matters(&decisions, &requests, &policy, &view, now) {
-                tell("note", assumption.note());
+        let given = Given { input: &input, selection: &selection, facts: &facts };
+        let case = Case { decisions: &decisions, requests: &requests, policy: &policy, now };
+        let mut notes = Vec::new();
+        for assumption in given.assumptions(&decisions)? {
+            if given.matters(assumption, &case, &view)? {
+                notes.push(assumption.note());
             }
         }
         let unknown = |decision: &Decision<'_>| decision.rule() == Some(Rule::Instance);
         if self.facts.is_none() && decisions.iter().any(unknown) {
-            tell("note", "names and hosts are not asked, tell what they answer with --facts FILE");
+            notes.push("names and hosts are not asked, tell what they answer with --facts FILE");
         }
-        let approved = |decision: &Decision<'_>| matches!(decision.verdict(), Verdict::Approve(_));
-        Ok(if decisions.iter().all(approved) { Answer::Yes } else { Answer::No })
+        if self.strict && !notes.is_empty() {
+            bail!(
+                "answers may be other ones with what the input lacks, add it with -f FILE or --facts FILE: {}",
+                notes.join("; ")
+            );
+        }
+        self.output.print(&decisions, || text(&decisions))?;
+        for passed_over in selection.passed_over() {
+            tell("note", &passed_over);
+        }
+        for note in notes {
+            tell("note", note);
+        }
+        Ok(if decisions.iter().all(is_approved) { Answer::Yes } else { Answer::No })
     }
 }
 
@@ -163,15 +179,6 @@ impl Input {
         Ok(requests)
     }
 
-    /// What the input leaves open.
-    fn assumptions(&self, facts: &Facts) -> Result<Vec<Assumption>, InputError> {
-        let cluster = cluster_facts(&self.objects)?;
-        let platform = (cluster.node_names == NodeNames::Unknown).then_some(Assumption::Platform);
-        let networks = cluster.addresses.services.is_none().then_some(Assumption::ServiceNetwork);
-        let nodes = facts.addresses.is_none().then_some(Assumption::Nodes);
-        Ok([platform, networks, nodes].into_iter().flatten().collect())
-    }
-
     fn cluster(&self, selection: &Selection<'_>, facts: &Facts) -> Result<View, InputError> {
         let mut view = View::new();
         let mut cluster = cluster_facts(&self.objects)?;
@@ -193,9 +200,27 @@ impl Input {
     }
 }
 
+/// What an answer was made of.
+struct Given<'a> {
+    input: &'a Input,
+    selection: &'a Selection<'a>,
+    facts: &'a Facts,
+}
+
+/// The answers to the requests, with all that they depend on besides.
+struct Case<'a> {
+    decisions: &'a [Decision<'a>],
+    requests: &'a [CertificateSigningRequest],
+    policy: &'a Policy,
+    now: Timestamp,
+}
+
 /// What is taken for granted because nothing in the input says it.
 #[derive(Clone, Copy)]
 enum Assumption {
+    ClusterAddresses,
+    Machines,
+    Names,
     Nodes,
     Platform,
     ServiceNetwork,
@@ -204,6 +229,19 @@ enum Assumption {
 impl Assumption {
     const fn note(self) -> &'static str {
         match self {
+            Self::ClusterAddresses => {
+                "no Infrastructure in the input, so a name or an address could be the API server's or \
+                 the ingress'"
+            }
+            Self::Machines => {
+                "no Machine in the input, so a name or an address could be a Machine's; an empty \
+                 MachineList says that there is none"
+            }
+            Self::Names => {
+                "hosts are not asked, so `names=` of an entry with a name as its key counts for the host \
+                 that the DNS leads to; the operator waits until it was on the host at that address, tell \
+                 what it reports with --facts FILE"
+            }
             Self::Nodes => {
                 "hosts are not asked for their addresses, so a Node is believed what nobody else \
                  has; the operator believes hosts only, tell what they report with --facts FILE"
@@ -217,28 +255,66 @@ impl Assumption {
             }
         }
     }
+}
 
-    /// Whether an answer would be another one without it.
+impl Given<'_> {
+    /// What the input leaves open.
+    fn assumptions(&self, decisions: &[Decision<'_>]) -> Result<Vec<Assumption>, InputError> {
+        let objects = &self.input.objects;
+        let cluster = cluster_facts(objects)?;
+        let of_kubelet = |decision: &&Decision<'_>| {
+            matches!(decision.kind(), Some(Kind::KubeletClient | Kind::KubeletServing))
+        };
+        let open = [
+            (Assumption::Platform, cluster.node_names == NodeNames::Unknown),
+            (
+                Assumption::ClusterAddresses,
+                infrastructure(objects)?.is_none()
+                    && decisions.iter().filter(of_kubelet).any(is_approved),
+            ),
+            (Assumption::ServiceNetwork, cluster.addresses.services.is_none()),
+            (
+                Assumption::Machines,
+                !self.selection.tells_machines()
+                    && decisions.iter().filter(of_kubelet).any(is_approved),
+            ),
+            (Assumption::Names, self.facts.addresses.is_none()),
+            (Assumption::Nodes, self.facts.addresses.is_none()),
+        ];
+        Ok(open.into_iter().filter(|(_, is_open)| *is_open).map(|(open, _)| open).collect())
+    }
+
+    /// Whether an answer would be another one without the assumption, or could be.
     fn matters(
-        self,
-        decisions: &[Decision<'_>],
-        requests: &[CertificateSigningRequest],
-        policy: &Policy,
+        &self,
+        assumption: Assumption,
+        case: &Case<'_>,
         view: &View,
-        now: Timestamp,
-    ) -> bool {
-        let (mut policy, mut view) = (policy.clone(), view.clone());
+    ) -> Result<bool, InputError> {
+        let (mut policy, mut view) = (case.policy.clone(), view.clone());
         let mut cluster = view.cluster().clone();
-        match self {
-            Self::Nodes => policy.believe_nodes = false,
-            Self::Platform => cluster.node_names = NodeNames::Unknown,
-            Self::ServiceNetwork => cluster.addresses.services = None,
+        match assumption {
+            // What is not known could belong to them, whatever it is.
+            Assumption::ClusterAddresses | Assumption::Machines => return Ok(true),
+            Assumption::Names => {
+                let nobody = Some(BTreeMap::new());
+                let facts = Facts { addresses: nobody, ..self.facts.clone() };
+                view = self.input.cluster(self.selection, &facts)?;
+                case.requests.iter().for_each(|request| view.set_request(request));
+            }
+            Assumption::Nodes => policy.believe_nodes = false,
+            Assumption::Platform => cluster.node_names = NodeNames::Unknown,
+            Assumption::ServiceNetwork => cluster.addresses.services = None,
         }
         view.set_cluster(cluster);
-        decisions.iter().zip(requests).any(|(decision, request)| {
-            decide(&Request::from(request), &policy, &view, now).rule() != decision.rule()
-        })
+        Ok(case.decisions.iter().zip(case.requests).any(|(decision, request)| {
+            decide(&Request::from(request), &policy, &view, case.now).rule() != decision.rule()
+        }))
     }
+}
+
+fn is_approved(decision: &Decision<'_>) -> bool {
+    matches!(decision.verdict(), Verdict::Approve(_))
 }
 
 /// Whether a file holds one request in PEM rather than objects. No line of an object starts like

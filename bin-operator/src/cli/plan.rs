@@ -1,5 +1,6 @@
 //! `plan`: what the operator would do with the objects in files. It touches nothing.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use anyhow::bail;
@@ -12,19 +13,18 @@ use wmco_core::fleet::{self, Desired, MaxUnavailable, Notice, Observed, RemovalG
 use wmco_core::host_record::KnownHosts;
 use wmco_core::instances;
 use wmco_core::machines::Machines;
-use wmco_core::names::machine_api::INFRASTRUCTURE_KIND;
 use wmco_core::names::objects::{self, NEXT_PRIVATE_KEY_KEY, PRIVATE_KEY_KEY, PRIVATE_KEY_SECRET};
 use wmco_core::node::Release;
 use wmco_core::preflight::{self, Finding};
-use wmco_core::preview::{Given, Preview, missing_objects, preview};
+use wmco_core::preview::{InputObject, Preview, missing_objects, preview};
 use wmco_core::secret::Secret as Hidden;
 
 use super::check::NAMES_NOT_ASKED;
 use super::check_cluster::cluster_seen;
-use super::cluster_facts::cluster_facts;
+use super::cluster_facts::{cluster_facts, infrastructure};
 use super::{Answer, GuardOption, Output, tell};
 use crate::VERSION;
-use crate::input::{CONFIGURATION, InputError, Objects, Reader, Selection, of_cluster};
+use crate::input::{InputError, Objects, Reader, Selection};
 use crate::keys::{KeySecret, Keys};
 use crate::snapshot::InstanceList;
 
@@ -76,7 +76,7 @@ impl Plan {
             objects.nodes.iter().map(|node| NodeFacts::from(&node.object)).collect();
         let kept = selection.config_map(objects::HOST_KEYS_CONFIG_MAP);
         let hosts = KnownHosts::read(kept.iter().flat_map(|map| map.data.iter().flatten()));
-        let names = host_names(&entries, &facts, &facts.hostnames, &hosts);
+        let names = host_names(&entries, &facts, &facts.reported_names(), &hosts);
         let machines = machines(&objects, &selection)?;
         let keys = keys(&selection);
         let observed = Observed { hosts: &hosts, host_names: &names, ..Observed::new(&nodes) };
@@ -99,8 +99,15 @@ impl Plan {
         let release = Release::new(&self.operator_version, Sha256::of(&[]), anywhere).into();
         let assignments = fleet::reconcile(&desired, &observed);
         let plan = preview(&assignments, &hosts, desired.keys, &release, Timestamp::now());
-        let given = Given { hosts: kept.is_some(), networks: cluster.services.is_some() };
-        let missing = missing_objects(&desired, &observed, given);
+        let given = [
+            (InputObject::Hosts, kept.is_some()),
+            (InputObject::Infrastructure, infrastructure(&objects)?.is_some()),
+            (InputObject::Machines, selection.tells_machines()),
+            (InputObject::Networks, cluster.services.is_some()),
+        ];
+        let given: BTreeSet<_> =
+            given.into_iter().filter(|(_, is_given)| *is_given).map(|(object, _)| object).collect();
+        let missing = missing_objects(&desired, &observed, &given);
         if !missing.is_empty() {
             let missing: Vec<String> = missing.iter().map(ToString::to_string).collect();
             let missing = missing.join(", ");
@@ -149,7 +156,7 @@ impl Plan {
 /// The Machines among `objects`; where no Infrastructure tells the platform, it is none of those that
 /// name users or hosts in a way of their own.
 fn machines(objects: &Objects, selection: &Selection<'_>) -> Result<Machines, InputError> {
-    let platform = of_cluster(objects, CONFIGURATION, INFRASTRUCTURE_KIND)?;
+    let platform = infrastructure(objects)?;
     let platform =
         platform.and_then(|it| it.object.pointer("/status/platformStatus/type")?.as_str());
     Ok(Machines::read(

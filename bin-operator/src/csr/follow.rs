@@ -258,8 +258,8 @@ fn hosts_of(found: &MachineInventory) -> impl Iterator<Item = (String, Ipv4Addr)
 /// Names whose DNS may say that they are somebody else's: what hosts report, and what their Nodes
 /// may be called.
 fn names_in(reports: &BTreeMap<String, HostReport>) -> BTreeSet<String> {
-    let names = reports.values().map(|report| instances::canonical(report.host_name.trim()));
-    let names = names.filter(|name| !name.is_empty());
+    let names = reports.values().flat_map(HostReport::names);
+    let names = names.map(|name| instances::canonical(name.trim()));
     names
         .flat_map(|name| {
             let label = name.split_once('.').map(|(label, _)| label.to_owned());
@@ -282,9 +282,10 @@ fn facts(
         let one = BTreeMap::from([(address.clone(), report.clone())]);
         if names_in(&one).iter().all(|name| leads.contains_key(name)) {
             facts.hostnames.insert(address.clone(), report.host_name.clone());
+            let told = report.metadata_name.iter();
+            facts.metadata_names.extend(told.map(|name| (address.clone(), name.clone())));
         }
-        let own = report.addresses.iter().copied().map(IpAddr::from).collect();
-        addresses.insert(address.clone(), own);
+        addresses.insert(address.clone(), report.addresses.clone());
     }
     facts.addresses = Some(addresses);
     facts.dns.forward = leads;

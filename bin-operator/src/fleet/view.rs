@@ -88,13 +88,17 @@ impl View {
         host_reports.keep_only(is_known);
         let listed = host_reports.of_listed(&entries).into_iter();
         let hosts_of_machines = machines.instances().map(|it| (it.address.clone(), it.ipv4));
-        let reported = listed.chain(host_reports.of_machines(hosts_of_machines));
-        let reported = reported.map(|(address, report)| (address, report.host_name));
+        let reports: Vec<_> = listed.chain(host_reports.of_machines(hosts_of_machines)).collect();
+        let names = reports.iter().map(|(address, report)| {
+            (address.clone(), report.names().map(str::to_owned).collect::<BTreeSet<_>>())
+        });
+        let names = names.filter(|(_, names)| !names.is_empty()).collect();
+        let reported = reports.into_iter().map(|(address, report)| (address, report.host_name));
         let reported = reported.filter(|(_, name)| !name.is_empty()).collect();
         Self {
             is_listed,
             guard: RemovalGuard { most: config.guard_removals, confirmed: list.confirmed },
-            host_names: fleet::host_names(&entries, &answers, &reported, &hosts),
+            host_names: fleet::host_names(&entries, &answers, &names, &hosts),
             untried: host_reports.untried(entries.instances().map(|entry| entry.address.as_str())),
             machines,
             reported,

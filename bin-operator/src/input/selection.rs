@@ -82,6 +82,13 @@ impl<'a> Selection<'a> {
         machines_of(self.objects)
     }
 
+    /// Whether the input tells which Machines there are, be it that there is none.
+    pub fn tells_machines(&self) -> bool {
+        let mut none = self.objects.empty_lists.iter();
+        self.machines().next().is_some()
+            || none.any(|list| text(list, "/kind") == MACHINE.2 && is_of_machine_api(list))
+    }
+
     /// The MachineSets.
     pub fn machine_sets(&self) -> impl Iterator<Item = &'a Value> {
         self.located_machine_sets().map(|set| &set.object)

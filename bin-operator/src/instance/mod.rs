@@ -189,12 +189,7 @@ impl Worker {
         self.executor.announcer.tell_all(instance, turn.news.drain(..));
         let outcome = outcome?;
         if let Some(probe) = outcome.probe() {
-            let report = HostReport {
-                at: instance.desired.known_as.ipv4,
-                // It may report anything; what is no name helps nobody.
-                host_name: probe.valid_host_name().unwrap_or_default().to_owned(),
-                addresses: probe.addresses.clone(),
-            };
+            let report = HostReport::of(probe, instance.desired.known_as.ipv4);
             self.executor.host_reports.set(&instance.address, report);
         }
         if outcome.is_gone() {

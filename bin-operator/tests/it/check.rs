@@ -256,9 +256,9 @@ fn further_names_of_others_are_told() {
     };
     for (names, status, expected) in [
         ("x.example", 0, "all fine"),
-        ("cp-1", 0, "its `names=` holds cp-1, which is node cp-1's"),
-        ("x.example, 10.0.0.9", 0, "its `names=` holds 10.0.0.9, which is node cp-1's"),
-        ("10.0.0.8", 0, "its `names=` holds 10.0.0.8, which is Machine m-1's"),
+        ("cp-1", 1, "its `names=` holds cp-1, which is node cp-1's"),
+        ("x.example, 10.0.0.9", 1, "its `names=` holds 10.0.0.9, which is node cp-1's"),
+        ("10.0.0.8", 1, "its `names=` holds 10.0.0.8, which is Machine m-1's"),
         ("api.c1.example.com", 1, "a name of the API server"),
         ("console.apps.c1.example.com", 1, "a name of the ingress"),
         ("x.example, [2001:db8::7]", 1, "name 2 of the list: it has brackets"),

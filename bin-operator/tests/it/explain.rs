@@ -56,8 +56,12 @@ fn instances(namespace: &str, data: &BTreeMap<String, String>) -> Value {
     json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data})
 }
 
-const PLATFORM_NOTE: &str = "note: no Infrastructure in the input, so a Node has the first label of its \
-                             host's name, as on platform None\n";
+/// What is said of an approval where the input has neither Infrastructure nor Machines.
+const CLUSTER_NOTES: &str = "\
+note: no Infrastructure in the input, so a Node has the first label of its host's name, as on platform None
+note: no Infrastructure in the input, so a name or an address could be the API server's or the ingress'
+note: no Machine in the input, so a name or an address could be a Machine's; an empty MachineList says that there is none
+";
 
 fn documents(objects: &[Value]) -> String {
     objects.iter().map(Value::to_string).collect::<Vec<_>>().join("\n")
@@ -135,7 +139,7 @@ fn people_see_what_decided_and_what_to_do() {
     input.cluster.nodes.push(other);
     input.cluster.nodes.push(foreign);
     let run = explain(&documents(&input.objects()), &[]);
-    assert_eq!((run.status, run.err.as_str()), (1, PLATFORM_NOTE));
+    assert_eq!((run.status, run.err.as_str()), (1, CLUSTER_NOTES));
     insta::assert_snapshot!(run.out);
 }
 
@@ -297,11 +301,11 @@ fn facts_that_are_missing_are_asked_for() {
     let facts = folder.path().join("facts.yaml");
     fs::write(&facts, "dns: {reverse: {10.20.30.12: [win-bravo.plant.example.net.]}}").unwrap();
     let run = explain(&input, &["--facts", facts.to_str().unwrap(), "-o", "json"]);
-    assert_eq!((run.status, run.err.as_str()), (0, PLATFORM_NOTE), "{}", run.out);
+    assert_eq!((run.status, run.err.as_str()), (0, CLUSTER_NOTES), "{}", run.out);
 }
 
-/// What the cluster says of itself: how Nodes are named, and where its services are.
-fn configuration(platform: &str, networks: &[&str]) -> [Value; 2] {
+/// What the cluster says of itself: how Nodes are named, where its services are, and that it has no Machines.
+fn configuration(platform: &str, networks: &[&str]) -> [Value; 3] {
     let version = "config.openshift.io/v1";
     [
         json!({
@@ -312,6 +316,7 @@ fn configuration(platform: &str, networks: &[&str]) -> [Value; 2] {
             "apiVersion": version, "kind": "Network", "metadata": {"name": "cluster"},
             "spec": {"serviceNetwork": networks},
         }),
+        json!({"apiVersion": "machine.openshift.io/v1beta1", "kind": "MachineList", "items": []}),
     ]
 }
 
@@ -376,6 +381,66 @@ fn what_the_input_leaves_open_is_said() {
     assert_eq!((verdict, told.as_str()), (json!("refuse"), ""), "{reason}");
     let (_, _, told) = judged(&input, &none[..1], "{}");
     assert!(told.contains("no Network in the input"), "{told}");
+}
+
+/// What is told of a request with these objects beside it, and what is an error where it has to be there.
+#[test]
+fn what_the_input_lacks_is_said_and_an_error_where_it_has_to_be_there() {
+    let mut input = good(CLIENT);
+    let all = configuration("None", &["172.30.0.0/16"]);
+    let parts = [
+        (0, "could be the API server's or the ingress'"),
+        (2, "could be a Machine's; an empty MachineList"),
+    ];
+    let run_with = |input: &Input, more: &[Value], strict: bool| {
+        let objects = documents(&[&input.objects()[..], more].concat());
+        explain(&objects, if strict { &["--strict"] } else { &[] })
+    };
+    for strict in [false, true] {
+        let run = run_with(&input, &all, strict);
+        assert_eq!((run.status, run.err.as_str()), (0, ""), "{run:?}");
+    }
+    for (missing, note) in parts {
+        let mut more = all.to_vec();
+        more.remove(missing);
+        let run = run_with(&input, &more, false);
+        assert!(run.status == 0 && run.err.contains(note), "{run:?}");
+        run_with(&input, &more, true).is_refused(2, &[note, "add it with -f FILE"]);
+    }
+    // A list of another group says nothing of them, a Machine does.
+    let mut more = all.clone();
+    more[2]["apiVersion"] = json!("cluster.x-k8s.io/v1beta1");
+    assert!(run_with(&input, &more, false).err.contains(parts[1].1));
+    more[2] = json!({"apiVersion": "machine.openshift.io/v1beta1", "kind": "Machine", "metadata": {"name": "m-1"}});
+    assert_eq!(run_with(&input, &more, true).status, 0);
+    // Nothing is approved, so nothing could be another's.
+    input.csr["spec"]["username"] = json!("jane");
+    let run = run_with(&input, &all[..2], false);
+    assert_eq!((run.status, run.err.as_str()), (1, ""), "{run:?}");
+}
+
+/// The operator counts them once it was on the host.
+#[test]
+fn further_names_that_count_only_after_a_login_are_said() {
+    let mut input = good("kubelet-serving: P-256");
+    let all = configuration("None", &["172.30.0.0/16"]);
+    let facts =
+        |more: &str| format!(r#"{{"dns": {{"forward": {{"host.test": "10.20.30.11"}}}}{more}}}"#);
+    let told = |input: &Input, more: &str| {
+        let (verdict, reason, told) = judged(input, &all, &facts(more));
+        (verdict, told.contains("`names=` of an entry with a name as its key counts"), reason)
+    };
+    let names = "username=core\nnames=win-alpha,win-alpha.plant.example.net";
+    for (key, is_said) in [("host.test", true), ("10.20.30.11", false)] {
+        let list = input.cluster.windows_instances.as_mut().unwrap();
+        *list = [(key.to_owned(), names.to_owned())].into();
+        let (verdict, found, reason) = told(&input, "");
+        assert_eq!((verdict, found), (json!("approve"), is_said), "{key}: {reason}");
+        // Hosts were asked, so nothing is taken for granted.
+        let asked = format!(r#", "addresses": {{"{key}": ["10.20.30.11"]}}"#);
+        let (verdict, found, reason) = told(&input, &asked);
+        assert_eq!((verdict, found), (json!("approve"), false), "{key}: {reason}");
+    }
 }
 
 /// An entry with a mistake stands for its host as well, and harms no other.

@@ -282,8 +282,10 @@ fn what_is_missing_is_told_and_an_error_where_it_has_to_be_there() {
     let alone =
         "kind: ConfigMap\nmetadata: {name: windows-instances}\ndata: {10.0.0.1: username=core}\n";
     let planned = run(&["plan", "-f", "-"], alone);
-    let lacks =
-        "the input lacks ConfigMap windows-ssh-host-keys, Nodes, Networks.config.openshift.io";
+    let lacks = "the input lacks ConfigMap windows-ssh-host-keys, Nodes, Machines.machine.openshift.io (an entry \
+                 may mean the host of one; an empty MachineList says that there is none), \
+                 Networks.config.openshift.io, Infrastructures.config.openshift.io (an entry may have an address \
+                 of the API server or the ingress";
     assert!(labelled(&planned, "note: ")[0].starts_with(lacks), "{planned:?}");
     run(&["plan", "-f", "-", "--strict"], alone).is_refused(2, &[lacks, "add it with -f FILE"]);
     let nothing = run(
@@ -291,6 +293,24 @@ fn what_is_missing_is_told_and_an_error_where_it_has_to_be_there() {
         "kind: ConfigMap\nmetadata: {name: windows-instances}\n",
     );
     assert_eq!((nothing.status, nothing.err.as_str()), (0, ""), "{nothing:?}");
+}
+
+/// A list of no Machines tells as much as one of some, and a Machine that is not looked at tells nothing.
+#[test]
+fn an_empty_list_of_machines_tells_that_there_is_none() {
+    let machines = |more: &str| {
+        let run = run(&["plan", "-f", "-"], &format!("{ONE_OF_THREE}---\n{more}"));
+        run.err.contains("Machines.machine.openshift.io")
+    };
+    assert!(machines("kind: Other\n"));
+    assert!(!machines("apiVersion: machine.openshift.io/v1beta1\nkind: MachineList\nitems: []\n"));
+    assert!(!machines("kind: MachineList\nitems: []\n"));
+    assert!(!machines("kind: Machine\nmetadata: {name: m-1}\n"));
+    for other in
+        ["apiVersion: v1\nkind: List", "apiVersion: cluster.x-k8s.io/v1\nkind: MachineList"]
+    {
+        assert!(machines(&format!("{other}\nitems: []\n")), "{other}");
+    }
 }
 
 #[test]

@@ -2,7 +2,7 @@
 #![expect(unsafe_code, reason = "the lists are reached through the Windows API only")]
 
 use std::io;
-use std::net::Ipv4Addr;
+use std::net::{Ipv4Addr, Ipv6Addr};
 use std::ptr::{null, null_mut};
 use std::slice;
 
@@ -14,7 +14,10 @@ use windows_sys::Win32::NetworkManagement::IpHelper::{
     GAA_FLAG_SKIP_MULTICAST, GetAdaptersAddresses, GetIpForwardTable2, IP_ADAPTER_ADDRESSES_LH,
     MIB_IPFORWARD_ROW2, MIB_IPFORWARDROW,
 };
-use windows_sys::Win32::Networking::WinSock::{AF_INET, SOCKADDR_IN, SOCKADDR_INET};
+use windows_sys::Win32::Networking::WinSock::{
+    AF_INET, AF_INET6, AF_UNSPEC, IpDadStateDuplicate, IpDadStateTentative, SOCKADDR_IN,
+    SOCKADDR_IN6, SOCKADDR_INET,
+};
 use wmco_services::windows::{DefaultRoute, Interface, Route};
 
 use super::failure::from_code;
@@ -33,6 +36,7 @@ struct Adapter {
     name: String,
     description: String,
     addresses: Vec<Ipv4Addr>,
+    ipv6: Vec<Ipv6Addr>,
 }
 
 /// All network interfaces, in the system's order.
@@ -42,6 +46,7 @@ pub(super) fn interfaces() -> io::Result<Vec<Interface>> {
         name: adapter.name,
         description: adapter.description,
         addresses: adapter.addresses,
+        ipv6: adapter.ipv6,
         leads_out: out.iter().any(|(index, _)| *index == adapter.index),
     };
     Ok(adapters.into_iter().map(interface).collect())
@@ -144,7 +149,7 @@ fn adapters() -> io::Result<Vec<Adapter>> {
         let first = buffer.as_mut_ptr().cast::<IP_ADAPTER_ADDRESSES_LH>();
         // SAFETY: the buffer has at least as many bytes as `bytes` says.
         let code = unsafe {
-            GetAdaptersAddresses(u32::from(AF_INET), flags, null(), first, &raw mut bytes)
+            GetAdaptersAddresses(u32::from(AF_UNSPEC), flags, null(), first, &raw mut bytes)
         };
         match code {
             // SAFETY: the call has filled the buffer with a chain that ends with a null pointer.
@@ -164,15 +169,21 @@ unsafe fn read(mut adapter: *const IP_ADAPTER_ADDRESSES_LH) -> Vec<Adapter> {
     // SAFETY: every pointer comes from the chain that the caller promises.
     unsafe {
         while let Some(this) = adapter.as_ref() {
-            let mut addresses = Vec::new();
+            let (mut addresses, mut ipv6) = (Vec::new(), Vec::new());
             let mut address = this.FirstUnicastAddress;
             while let Some(unicast) = address.as_ref() {
                 let socket = unicast.Address.lpSockaddr;
-                if !socket.is_null() && (*socket).sa_family == AF_INET {
-                    // The list promises no alignment of the family's own structure.
+                let family = (!socket.is_null()).then(|| (*socket).sa_family);
+                // The list promises no alignment of the family's own structure.
+                if family == Some(AF_INET) {
                     let raw = socket.cast::<SOCKADDR_IN>().read_unaligned().sin_addr.S_un.S_addr;
                     // The bytes lie in network order.
                     addresses.push(Ipv4Addr::from(raw.to_ne_bytes()));
+                } else if family == Some(AF_INET6)
+                    && ![IpDadStateTentative, IpDadStateDuplicate].contains(&unicast.DadState)
+                {
+                    let raw = socket.cast::<SOCKADDR_IN6>().read_unaligned().sin6_addr.u.Byte;
+                    ipv6.push(Ipv6Addr::from(raw));
                 }
                 address = unicast.Next;
             }
@@ -183,6 +194,7 @@ unsafe fn read(mut adapter: *const IP_ADAPTER_ADDRESSES_LH) -> Vec<Adapter> {
                 name: from_pointer(this.FriendlyName),
                 description: from_pointer(this.Description),
                 addresses,
+                ipv6,
             });
             adapter = this.Next;
         }

@@ -8,8 +8,20 @@ use serde_json::{Map, Value, json};
 use crate::registry::{Known, Registry};
 use crate::resources::{Resource, join_api_version};
 
+/// Title and version of all documents.
+const INFO: [&str; 2] = ["Kubernetes", "v1.36.0"];
+/// The version of the format of [`openapi_v2`].
+const SWAGGER: &str = "2.0";
+
+/// Media type by which clients ask for [`openapi_v2_protobuf`], and the one of the answer, as kube-openapi has them.
+pub(crate) const OPENAPI_V2_PROTOBUF_ASKED: &str =
+    "application/com.github.proto-openapi.spec.v2@v1.0+protobuf";
+pub(crate) const OPENAPI_V2_PROTOBUF: &str =
+    "application/com.github.proto-openapi.spec.v2.v1.0+protobuf";
+
 fn info() -> Value {
-    json!({"title": "Kubernetes", "version": "v1.36.0"})
+    let [title, version] = INFO;
+    json!({"title": title, "version": version})
 }
 
 fn group_path(group: &str, version: &str) -> String {
@@ -85,5 +97,33 @@ fn operations(resource: &Resource, methods: &[&str]) -> Value {
 
 /// `/openapi/v2`: an empty document.
 pub(crate) fn openapi_v2() -> Value {
-    json!({"swagger": "2.0", "info": info(), "paths": {}, "definitions": {}})
+    json!({"swagger": SWAGGER, "info": info(), "paths": {}, "definitions": {}})
+}
+
+/// The same as a message `Document`. Source: gnostic, `openapiv2/OpenAPIv2.proto`.
+pub(crate) fn openapi_v2_protobuf() -> Vec<u8> {
+    let [title, version] = INFO;
+    let info = [member(1, title.as_bytes()), member(2, version.as_bytes())].concat();
+    let (paths, definitions) = (member(8, &[]), member(9, &[]));
+    [member(1, SWAGGER.as_bytes()), member(2, &info), paths, definitions].concat()
+}
+
+/// A member of a message, with a value of less than 128 bytes, so that its length is one byte.
+fn member(number: u8, value: &[u8]) -> Vec<u8> {
+    const LENGTH_DELIMITED: u8 = 2;
+    let length = u8::try_from(value.len()).unwrap_or(u8::MAX);
+    debug_assert!(length < 0x80 && number < 16);
+    [&[(number << 3) | LENGTH_DELIMITED, length], value].concat()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_forms_of_the_empty_document_say_the_same() {
+        let bytes = openapi_v2_protobuf();
+        assert_eq!(bytes, b"\n\x032.0\x12\x15\n\nKubernetes\x12\x07v1.36.0B\0J\0");
+        assert_eq!(openapi_v2()["info"]["version"], "v1.36.0");
+    }
 }

@@ -107,6 +107,36 @@ async fn everyday_commands_work() {
     kubectl.run("delete node w1", &["deleted"]).await;
 }
 
+/// What `kubectl get -o yaml` prints. kubectl asks for schemas in protobuf before it sends one.
+#[tokio::test]
+async fn lists_are_applied() {
+    const LIST: &str = r"
+apiVersion: v1
+kind: List
+items:
+- {apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: default}, data: {k: v}}
+- {apiVersion: v1, kind: ConfigMap, metadata: {name: b, namespace: default}, data: {k: v}}
+";
+    const ROLES: &str = r"
+apiVersion: rbac.authorization.k8s.io/v1
+kind: RoleList
+items:
+- {apiVersion: rbac.authorization.k8s.io/v1, kind: Role, metadata: {name: r, namespace: default}, rules: []}
+";
+    let kubectl = Kubectl::new().await;
+    let list = shown(&kubectl.file("list.yaml", LIST));
+    let roles = shown(&kubectl.file("roles.yaml", ROLES));
+    kubectl.run(&format!("apply -f {list}"), &["configmap/a created", "configmap/b created"]).await;
+    kubectl.run(&format!("apply -f {list}"), &["configmap/b unchanged"]).await;
+    kubectl.run(&format!("replace -f {list}"), &["configmap/a replaced"]).await;
+    kubectl.run(&format!("apply -f {roles}"), &["/r created"]).await;
+    let unknown = "apiVersion: networking.k8s.io/v1\nkind: Strange\nmetadata: {name: x}\n";
+    let unknown = shown(&kubectl.file("unknown.yaml", unknown));
+    let failed = kubectl.command(&format!("create -f {unknown}")).output().await.unwrap();
+    let errors = String::from_utf8_lossy(&failed.stderr).into_owned();
+    assert!(errors.contains(r#"no matches for kind "Strange""#), "{errors}");
+}
+
 #[tokio::test]
 async fn server_side_apply_works() {
     let kubectl = Kubectl::new().await;

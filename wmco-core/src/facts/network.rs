@@ -1,6 +1,6 @@
 //! Answers of the network that offline commands get as input.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, Ipv4Addr};
 
 use schemars::JsonSchema;
@@ -39,6 +39,10 @@ pub struct Facts {
     /// An instance that is not listed cannot be reached.
     #[serde(deserialize_with = "or_nothing")]
     pub hostnames: BTreeMap<String, String>,
+    /// Address of an instance, as written in the ConfigMap, to the name that its cloud's metadata service gives it, as
+    /// the host reports it on Amazon's and Google's machines.
+    #[serde(deserialize_with = "or_nothing", rename = "metadataNames")]
+    pub metadata_names: BTreeMap<String, String>,
     /// Address of an instance, as written in the ConfigMap, to the IP addresses that the host
     /// reports. Without this member no host was asked for them.
     pub addresses: Option<BTreeMap<String, Vec<IpAddr>>>,
@@ -88,6 +92,15 @@ where
 }
 
 impl Facts {
+    /// All names that each host reports.
+    pub fn reported_names(&self) -> BTreeMap<String, BTreeSet<String>> {
+        let mut names: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+        for (address, name) in self.hostnames.iter().chain(&self.metadata_names) {
+            names.entry(address.clone()).or_default().insert(name.clone());
+        }
+        names
+    }
+
     /// All addresses that the DNS gives for `name`, which may be in any case and end with a dot.
     pub fn leads_to(&self, name: &str) -> &[IpAddr] {
         const LOCALHOST: &[IpAddr] = &[IpAddr::V4(Ipv4Addr::LOCALHOST)];
@@ -134,7 +147,7 @@ mod tests {
     fn unknown_members_are_refused_and_all_may_be_missing() {
         let empty = [
             "{}",
-            r#"{"dns": null, "hostnames": null}"#,
+            r#"{"dns": null, "hostnames": null, "metadataNames": null}"#,
             r#"{"dns": {"forward": null, "reverse": null}}"#,
         ];
         for text in empty {

@@ -5,8 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::host_record::KnownHosts;
 use crate::instances::{Entries, Host, Resolve};
 
-/// Names of hosts, by listed address: the name in the entry, the reverse DNS names of its address, the name that
-/// the host `reported`, and the recorded name, if its address is still the same.
+/// Names of hosts, by listed address: the name in the entry, the reverse DNS names of its address, the names that
+/// the host `reported` (that of Windows, and that of its cloud), and the recorded name, if its address is still the
+/// same.
 ///
 /// A name decides which Node belongs to a host, but only among Nodes with the host's address.
 ///
@@ -16,7 +17,7 @@ use crate::instances::{Entries, Host, Resolve};
 /// use wmco_core::instances::{Resolutions, parse};
 ///
 /// let entries = parse([("10.0.0.5", "username=core")], &Resolutions::default());
-/// let reported = [("10.0.0.5".to_owned(), "WIN-1".to_owned())].into();
+/// let reported = [("10.0.0.5".to_owned(), ["WIN-1".to_owned()].into())].into();
 /// let record = r#"{"ipv4": "10.0.0.5", "hostName": "WIN-0"}"#;
 /// let known = KnownHosts::read([("10.0.0.5_host", record)]);
 /// let names = host_names(&entries, &Resolutions::default(), &reported, &known);
@@ -27,12 +28,12 @@ use crate::instances::{Entries, Host, Resolve};
 pub fn host_names(
     entries: &Entries,
     dns: &impl Resolve,
-    reported: &BTreeMap<String, String>,
+    reported: &BTreeMap<String, BTreeSet<String>>,
     known: &KnownHosts,
 ) -> BTreeMap<String, BTreeSet<String>> {
     let mut names: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
-    for (address, name) in reported {
-        names.entry(address.clone()).or_default().insert(name.clone());
+    for (address, reported) in reported {
+        names.entry(address.clone()).or_default().extend(reported.iter().cloned());
     }
     for (address, record) in known.records() {
         let listed = entries.get(address).map(|entry| entry.as_ref().ok().map(|one| one.ipv4));

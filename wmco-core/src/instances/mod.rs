@@ -39,6 +39,7 @@ use serde::Serialize;
 use crate::cluster_addresses::ClusterAddresses;
 use crate::host_key::HostKey;
 use crate::names::objects::MACHINE_KEY_SUFFIX;
+use crate::reserved::cluster_name;
 
 pub use also::{AlsoNamed, BadAlsoNamed, BadItem};
 pub use error::{EntryError, Field, Problem};
@@ -234,6 +235,10 @@ fn instance_of(
     let ipv4 = match address.parse().map_err(|bad: BadHost| in_address(bad.into()))? {
         Host::Ipv4(ip) => ip,
         Host::Name(name) => {
+            // As a key, `localhost` is a host that a warning is about.
+            if let Some(owner) = cluster_name(&canonical(&name)) {
+                return Err(in_address(Problem::OfCluster(owner)));
+            }
             names.resolve(&name).map_err(|unresolved| in_address(unresolved.into()))?
         }
     };
@@ -340,6 +345,34 @@ mod tests {
     fn names_that_do_not_resolve_are_told() {
         let data = [("v6.test", "username=core")];
         assert_eq!(problem(&data, "v6.test"), Unresolved::NoIpv4.into());
+    }
+
+    #[test]
+    fn a_name_of_every_cluster_is_no_key() {
+        for wrong in [
+            "kubernetes",
+            "Kubernetes.Default.",
+            "openshift",
+            "foo.svc",
+            "kubernetes.default.svc",
+            "a.b.svc.cluster.local",
+        ] {
+            let mut names = resolutions();
+            names.insert(wrong, Ok(Ipv4Addr::new(10, 0, 0, 9)));
+            let entries = parse([(wrong, "username=core"), ("10.0.0.2", "username=core")], &names);
+            let error = entries.get(wrong).unwrap().as_ref().unwrap_err();
+            assert!(matches!(error.problem, Problem::OfCluster(_)), "{error}");
+            assert_eq!(error.field, Field::Address);
+            assert!(entries.get("10.0.0.2").unwrap().is_ok());
+        }
+        // This one is warned about.
+        let entries = parse([("localhost", "username=core")], &resolutions());
+        assert!(entries.get("localhost").unwrap().is_ok());
+        for host in ["kubernetes-1", "kubernetes.corp.test", "svc.test"] {
+            let entries = parse([(host, "username=core")], &resolutions());
+            let error = entries.get(host).unwrap().as_ref().unwrap_err();
+            assert!(matches!(error.problem, Problem::Unresolved(_)), "{error}");
+        }
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! The agent's report about its host.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::net::Ipv4Addr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -26,6 +26,14 @@ pub struct Probe {
     pub os_build: String,
     /// IPv4 addresses of all interfaces except loopback, in the system's order.
     pub addresses: Vec<Ipv4Addr>,
+    /// IPv6 addresses of all interfaces by which other hosts may reach it: neither loopback nor link-local ones. Older
+    /// agents do not report them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub ipv6: Vec<Ipv6Addr>,
+    /// The name that the cloud's metadata service gives the machine, on Amazon's and Google's machines: their kubelet
+    /// takes its name from there. Older agents do not report it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub metadata_name: Option<String>,
     /// The containers feature.
     pub containers: FeatureState,
     /// Why the host needs a restart; empty if it does not.
@@ -65,10 +73,26 @@ pub struct Probe {
 impl Probe {
     /// Its host name, if it is valid: a host may report anything.
     pub fn valid_host_name(&self) -> Option<&str> {
-        let name = self.host_name.trim();
-        let is_name = matches!(name.to_lowercase().parse(), Ok(Host::Name(_)));
-        is_name.then_some(name)
+        valid_name(&self.host_name)
     }
+
+    /// Its name in the cloud's metadata service, if it is valid, without last dots.
+    pub fn valid_metadata_name(&self) -> Option<&str> {
+        let name = self.metadata_name.as_deref()?.trim().trim_end_matches('.');
+        valid_name(name)
+    }
+
+    /// All addresses that it reports, of both families.
+    pub fn all_addresses(&self) -> impl Iterator<Item = IpAddr> {
+        let ipv4 = self.addresses.iter().copied().map(IpAddr::from);
+        ipv4.chain(self.ipv6.iter().copied().map(IpAddr::from))
+    }
+}
+
+fn valid_name(name: &str) -> Option<&str> {
+    let name = name.trim();
+    let is_name = matches!(name.to_lowercase().parse(), Ok(Host::Name(_)));
+    is_name.then_some(name)
 }
 
 /// Who may change files below [`host::ROOT`](crate::names::host::ROOT).
@@ -275,6 +299,49 @@ pub struct Quarantined {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// What an agent of an earlier version says, and nothing more.
+    fn old() -> serde_json::Value {
+        serde_json::json!({
+            "protocol": 1,
+            "agent": {"version": "1", "sha256": Sha256::of(b"agent"), "installed": null},
+            "hostName": "win-1", "osBuild": "10.0.20348", "addresses": ["10.0.0.5"],
+            "containers": "enabled", "reboot": [], "bootId": "1", "files": {}, "services": {},
+            "environment": {}, "networks": [], "directories": [], "root": "closed", "staged": [],
+            "daemonCertificateValid": false, "state": null,
+        })
+    }
+
+    #[test]
+    fn agents_that_know_neither_ipv6_nor_metadata_are_read_and_understood() {
+        let probe: Probe = serde_json::from_value(old()).unwrap();
+        assert_eq!((probe.ipv6.len(), &probe.metadata_name), (0, &None));
+        // Such an operator reads what is left out, too.
+        assert_eq!(serde_json::to_value(&probe).unwrap(), old());
+    }
+
+    #[test]
+    fn both_families_are_reported() {
+        let mut report = old();
+        report["ipv6"] = serde_json::json!(["2001:db8::5"]);
+        let probe: Probe = serde_json::from_value(report).unwrap();
+        let all: Vec<_> = probe.all_addresses().map(|address| address.to_string()).collect();
+        assert_eq!(all, ["10.0.0.5", "2001:db8::5"]);
+    }
+
+    #[test]
+    fn a_metadata_name_counts_only_if_it_is_a_name() {
+        let name = |text: Option<&str>| {
+            let metadata_name = text.map(str::to_owned);
+            let probe = Probe { metadata_name, ..serde_json::from_value(old()).unwrap() };
+            probe.valid_metadata_name().map(str::to_owned)
+        };
+        let right = "ip-10-0-0-5.corp.example";
+        assert_eq!(name(Some("ip-10-0-0-5.corp.example.")).as_deref(), Some(right));
+        for no_name in [None, Some(""), Some("<html>"), Some("10.0.0.5"), Some("a b")] {
+            assert_eq!(name(no_name), None, "{no_name:?}");
+        }
+    }
 
     #[test]
     fn a_reason_of_another_version_is_read() {

@@ -10,6 +10,7 @@ use std::fmt;
 use std::net::IpAddr;
 
 use wmco_core::instances::AlsoNamed;
+use wmco_core::reserved::behind;
 
 use super::ownership::NOT_MET;
 use super::{Asked, Exam, after};
@@ -118,14 +119,14 @@ impl<'e> Exam<'e, '_> {
         for full in full_names.of_label(&name) {
             is_open |= self.asks_for(full);
         }
-        match instance.host_name {
+        match &instance.host_names[..] {
             _ if self.view.is_led_to(&name, instance, asked.node) => None,
             _ if instance.is_promised(&AlsoNamed::Name(name.to_string())) => {
                 Some(Objection::Unknown(NOT_MET))
             }
             _ if is_open => Some(Objection::Unknown("the DNS was not asked for it yet")),
-            None => Some(Objection::Unknown("the host was not asked for its name yet")),
-            Some(_) => Some(Objection::Unproven),
+            [] => Some(Objection::Unknown("the host was not asked for its name yet")),
+            [_, ..] => Some(Objection::Unproven),
         }
     }
 
@@ -171,7 +172,7 @@ impl<'e> Exam<'e, '_> {
     fn is_full_name(asked: &Asked<'_>, instance: &Instance, name: &str) -> bool {
         name == asked.node
             || instance.is_called(name)
-            || instance.host_name.as_deref() == Some(name)
+            || instance.host_names.iter().any(|told| told == name)
             || instance.pointers.iter().any(|pointer| pointer == name)
     }
 
@@ -208,7 +209,11 @@ impl<'e> Exam<'e, '_> {
         if let Some(what) = view.cluster.reserves_address(address) {
             return Some(Objection::Against(Against::Owner(Owner::Reserved(what))));
         }
-        if let Some(owner) = view.other_owner_of_address(address, instance, asked.node) {
+        // Who has the address that answers there has that form of it, too.
+        let other = [address, behind(address)]
+            .into_iter()
+            .find_map(|address| view.other_owner_of_address(address, instance, asked.node));
+        if let Some(owner) = other {
             return Some(Objection::Against(Against::Owner(owner)));
         }
         if view.cluster.addresses.services.is_none() {

@@ -239,10 +239,11 @@ struct Near<'a>(&'a Instance);
 impl fmt::Display for Near<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "; the node is at the address of entry {}", self.0.title())?;
-        match &self.0.host_name {
-            Some(name) => write!(f, ", whose host calls itself {}", Foreign(name)),
-            None => Ok(()),
+        for (count, name) in self.0.host_names.iter().enumerate() {
+            let before = if count == 0 { ", whose host calls itself" } else { " and" };
+            write!(f, "{before} {}", Foreign(name))?;
         }
+        Ok(())
     }
 }
 

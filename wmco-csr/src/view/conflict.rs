@@ -87,16 +87,18 @@ impl<'a> Conflict<'a> {
         match (source, against) {
             (_, Against::Claim(..) | Against::Dns(..)) => against.ways_out(instance),
             (Source::Address, Against::Owner(_)) => "list the host by another name",
+            (Source::Names, Against::Owner(Owner::Node(node))) if *node != name => {
+                "take it out of `names=`, or list the host by that name if it is the host's own"
+            }
             (Source::Names, Against::Owner(_)) => "take it out of `names=`",
             (Source::Machine | Source::MachineName, Against::Owner(_)) => {
                 "give the Machine another name"
             }
-            // The list outranks the status of another Node.
+            // The key of an entry outranks the status of another Node.
             (Source::HostName | Source::ReverseDns, Against::Owner(Owner::Node(node)))
                 if *node != name && instance.machine.is_none() =>
             {
-                "if it is the host's own, list the host by that name or write it in `names=` of its entry, \
-                 else rename the host or correct the DNS"
+                "if it is the host's own, list the host by that name, else rename the host or correct the DNS"
             }
             (Source::HostName | Source::ReverseDns, Against::Owner(_)) => {
                 "rename the host or correct the DNS"

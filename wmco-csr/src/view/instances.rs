@@ -2,7 +2,7 @@
 //!
 //! An instance is the host of an entry that an administrator listed, or of a Machine that runs Windows. Names of an
 //! entry's host come from the address in the list, names of a Machine's host from the Machine API; then from the
-//! host name that the host reported over a pinned connection; then from reverse DNS. [`owners`](super::owners)
+//! host names that the host reported over a pinned connection; then from reverse DNS. [`owners`](super::owners)
 //! decides which instance gets a name that several claim.
 
 use std::borrow::Cow;
@@ -27,7 +27,7 @@ pub(crate) enum Source {
     Machine,
     /// The Machine's own name, on platforms that name hosts as their Machines.
     MachineName,
-    /// The host reported it as its host name.
+    /// The host reported it as its host name, or as its name in the cloud.
     HostName,
     /// Reverse DNS, if forward DNS does not contradict it.
     ReverseDns,
@@ -50,8 +50,9 @@ pub(crate) struct Instance {
     pub(crate) ipv4: Option<Ipv4Addr>,
     /// The port of its SSH server, which distinguishes hosts behind one address.
     port: u16,
-    /// The host name that the host reported, normalized.
-    pub(crate) host_name: Option<String>,
+    /// The names that the host reported, normalized, each once: its host name, and the one that its cloud's metadata
+    /// service gives it.
+    pub(crate) host_names: Vec<String>,
     /// The addresses that the host reported; `None` if it was not asked.
     pub(crate) addresses: Option<Vec<IpAddr>>,
     /// The names that reverse DNS gives for its address and that do not lead elsewhere, normalized.
@@ -171,7 +172,10 @@ impl Instance {
 
     /// An instance with only the reported facts of the host known by `address`.
     fn reported(address: String, facts: &Facts) -> Self {
-        let host_name = facts.hostnames.get(&address).map(|name| fold(name));
+        let told = facts.hostnames.get(&address).into_iter();
+        let told = told.chain(facts.metadata_names.get(&address)).map(|name| fold(name));
+        let mut host_names: Vec<String> = told.filter(|name| is_name(name)).collect();
+        host_names.dedup();
         let reported = facts.addresses.as_ref().and_then(|all| all.get(&address));
         Self {
             machine: None,
@@ -180,7 +184,7 @@ impl Instance {
             is_met: true,
             ipv4: None,
             port: limits::SSH_PORT,
-            host_name: host_name.filter(|name| is_name(name)),
+            host_names,
             addresses: reported.map(|list| list.iter().map(IpAddr::to_canonical).collect()),
             pointers: Vec::new(),
             address,
@@ -223,10 +227,14 @@ impl Instance {
 
     /// Whether the list or the Machine API gives it the name `name` (lower case).
     pub(crate) fn is_called(&self, name: &str) -> bool {
+        self.is_first_called(name) || self.met_names().any(|own| own == name)
+    }
+
+    /// The same, by other than the further names of its entry.
+    pub(super) fn is_first_called(&self, name: &str) -> bool {
         let is_given = |machine: &Arc<MachineFacts>| machine.names.iter().any(|own| own == name);
         self.machine.as_ref().is_some_and(is_given)
             || self.listed_name().is_some_and(|listed| fold(listed) == name)
-            || self.met_names().any(|own| own == name)
     }
 
     /// Whether its entry has `name` (lower case) or `address` among further names that do not count for the host at
@@ -287,10 +295,14 @@ impl Instance {
 
     /// Whether it is listed by `address` or by a name that leads there, or its Machine has the address.
     pub(crate) fn is_reached_at(&self, address: IpAddr) -> bool {
+        self.is_first_at(address) || self.is_also_at(address)
+    }
+
+    /// The same, by other than the further names of its entry.
+    pub(super) fn is_first_at(&self, address: IpAddr) -> bool {
         self.is_listed_by(address)
             || self.ipv4.map(IpAddr::V4) == Some(address)
             || self.is_given(address)
-            || self.is_also_at(address)
     }
 
     /// Whether the list, the DNS, the Machine API or the host itself gives it `address`.
@@ -319,10 +331,10 @@ impl Instance {
     /// Whether the host that answers at the listed DNS name reports that same name.
     pub(crate) fn calls_itself_as_listed(&self) -> bool {
         let label = |name: &str| name.split('.').next().map(str::to_ascii_lowercase);
-        let (listed, reported) = (self.listed_name(), self.host_name.as_deref());
-        listed.zip(reported).is_some_and(|(listed, reported)| {
+        let Some(listed) = self.listed_name() else { return false };
+        self.host_names.iter().any(|reported| {
             let has_domains = listed.contains('.') && reported.contains('.');
-            fold(listed) == reported || (!has_domains && label(listed) == label(reported))
+            fold(listed) == *reported || (!has_domains && label(listed) == label(reported))
         })
     }
 
@@ -334,7 +346,7 @@ impl Instance {
             let names = machine.names.iter().map(|name| (Source::Machine, name.clone()));
             names.chain([(Source::MachineName, fold(&machine.name))])
         });
-        let reported = self.host_name.iter().map(|name| (Source::HostName, name.clone()));
+        let reported = self.host_names.iter().map(|name| (Source::HostName, name.clone()));
         let pointers = self.pointers.iter().map(|name| (Source::ReverseDns, name.clone()));
         listed.into_iter().chain(also).chain(given).chain(reported).chain(pointers)
     }
@@ -357,7 +369,7 @@ fn is_name(name: &str) -> bool {
 impl Part {
     fn new(list: Vec<Instance>) -> Self {
         let mut instances = Self {
-            unnamed: list.iter().filter(|instance| instance.host_name.is_none()).count(),
+            unnamed: list.iter().filter(|instance| instance.host_names.is_empty()).count(),
             ..Self::default()
         };
         for (index, instance) in list.iter().enumerate() {

@@ -9,7 +9,7 @@
 use std::collections::BTreeSet;
 use std::net::IpAddr;
 
-use wmco_core::instances::Resolve as _;
+use wmco_core::instances::{AlsoNamed, Resolve as _};
 use wmco_core::names::{IGNORE_LABEL, OS_WINDOWS};
 
 use super::conflict::{Against, Conflict, Dispute, Owner};
@@ -43,7 +43,7 @@ impl View {
         let (listed, short) = self.listed(name);
         let found = choose(listed.filter(may_be)).or_else(|| choose(short.filter(may_be)));
         if let Some(found) = found {
-            return found;
+            return self.unless_shown(name, found);
         }
         let mut rivals = Vec::new();
         let mut disputed = None;
@@ -91,6 +91,35 @@ impl View {
             chosen => chosen,
         };
         chosen.or(disputed).unwrap_or(Found::None { unnamed: self.instances.unnamed() })
+    }
+
+    /// `found`, unless it is by `names=` of an entry and another Node shows the name.
+    fn unless_shown<'a>(&'a self, name: &str, found: Found<'a>) -> Found<'a> {
+        let Found::One(instance, source @ Source::Names) = found else { return found };
+        match self.other_node_with(&AlsoNamed::Name(name.to_owned()), instance, name) {
+            Some(other) => {
+                let against = Against::Owner(Owner::Node(other));
+                Found::Disputed(Conflict { claimant: (instance, source), against })
+            }
+            None => found,
+        }
+    }
+
+    /// A Node of another host than that of `instance`, and other than `node`, that shows this name or address: no
+    /// person gives it away by `names=`, who may have mistaken it. A Windows Node at the address of the host is one
+    /// that the host had before.
+    fn other_node_with(&self, what: &AlsoNamed, instance: &Instance, node: &str) -> Option<&str> {
+        let runs_there = |other: &NodeIdentity| {
+            let is_there = |address: &IpAddr| instance.is_first_at(*address);
+            other.os.as_deref() == Some(OS_WINDOWS) && other.addresses.iter().any(is_there)
+        };
+        let (names, addresses) = match what {
+            AlsoNamed::Name(name) => (Some(self.nodes_by_name.holders(name.as_str())), None),
+            AlsoNamed::Address(address) => (None, Some(self.nodes_by_address.holders(address))),
+        };
+        let holders = names.into_iter().flatten().chain(addresses.into_iter().flatten());
+        let mut others = holders.map(String::as_str).filter(|other| *other != node);
+        others.find(|other| !self.node(other).is_some_and(runs_there))
     }
 
     /// The instances that the list or the Machine API gives the name `name`, and those with a name that starts with
@@ -299,7 +328,12 @@ impl View {
         if instance.is_also_at(address) {
             let mut listed = self.instances.at(address);
             let other = listed.find(|other| other.address != instance.address);
-            return other.map(Owner::Instance);
+            let shown = || {
+                let what = AlsoNamed::Address(address);
+                self.other_node_with(&what, instance, node)
+                    .filter(|_| !instance.is_first_at(address))
+            };
+            return other.map(Owner::Instance).or_else(|| shown().map(Owner::Node));
         }
         // The Machine API has it: only the list can take it away.
         if instance.is_given(address) {
@@ -358,8 +392,13 @@ impl View {
         if let Some(other) = self.listed_elsewhere(name, instance, node) {
             return Some(owner(other));
         }
-        if instance.is_called(name) {
+        if instance.is_first_called(name) {
             return None;
+        }
+        if instance.is_called(name) {
+            let what = AlsoNamed::Name(name.to_owned());
+            let other = self.other_node_with(&what, instance, node);
+            return other.map(|other| owner(Owner::Node(other)));
         }
         let (named, labelled) = (&self.nodes_by_name, &self.nodes_by_label);
         let mut holders = named.holders(name).chain(labelled.holders(name));

@@ -16,11 +16,15 @@ const OTHER_ENTRY: &str = "other.plant.example.net";
 /// The host is listed by its address, so that its name is its own word.
 fn by_address(kind: wmco_csr::Kind) -> World {
     let mut world = World::new(kind);
+    list_by_address(&mut world);
+    world
+}
+
+fn list_by_address(world: &mut World) {
     let address = IPV4.to_string();
     world.facts.hostnames = [(address.clone(), NODE.to_owned())].into();
     world.facts.addresses = Some([(address.clone(), vec![IPV4.into()])].into());
     world.instances = vec![(address, Some(IPV4))];
-    world
 }
 
 /// A Linux Node at `OTHER` whose status has `also` as a name.
@@ -44,11 +48,66 @@ fn a_reported_name_that_another_node_has_is_refused() {
             assert!(world.decide().reason().contains("that is node"), "{}", world.decide());
             world.nodes.pop();
         }
-        // A person says whose it is.
+        // What another Node shows is nobody's by `names=`, where a person may have mistaken it.
         world.nodes.push(neighbour("cp-1", NODE));
         world.also = vec![(IPV4.to_string(), NODE)];
+        world.check("refuse", "instance");
+        assert!(
+            world.decide().reason().contains("list the host by that name"),
+            "{}",
+            world.decide()
+        );
+        // By the key a person says whose it is.
+        world.also.clear();
+        world.instances = vec![(NODE.to_owned(), Some(IPV4))];
         world.check("approve", "");
     }
+}
+
+/// A person mistakes an address or a name of a control plane for one of the host.
+#[test]
+fn what_another_node_shows_is_not_given_by_an_entry() {
+    for (asked, shown) in
+        [(FURTHER, "InternalDNS"), ("203.0.113.7", "ExternalIP"), ("2001:db8::7", "InternalIP")]
+    {
+        let mut world = asking_for(&[asked]);
+        list_by_address(&mut world);
+        world.also = vec![(IPV4.to_string(), asked)];
+        world.check("approve", "");
+        let showing = |os: &str, at: Ipv4Addr| {
+            let mut other = node("other", os, at);
+            let address = serde_json::json!({"type": shown, "address": asked});
+            let addresses = other.status.as_mut().unwrap().addresses.as_mut().unwrap();
+            addresses.push(serde_json::from_value(address).unwrap());
+            other
+        };
+        for other in [showing("linux", OTHER), showing("windows", OTHER), showing("linux", IPV4)] {
+            world.nodes.push(other);
+            world.check("refuse", "belongs");
+            assert!(world.decide().reason().contains("that is node other's"), "{}", world.decide());
+            world.nodes.pop();
+        }
+        // One that the host had before.
+        world.nodes.push(showing("windows", IPV4));
+        world.check("approve", "");
+    }
+}
+
+/// Who asks through NAT64, or takes an IPv4-mapped address for what it is, reaches somebody else.
+#[test]
+fn no_form_of_an_address_hides_whose_it_is() {
+    for other in ["10.0.0.2", "172.30.0.1", "127.0.0.1", "192.0.2.50"] {
+        let form = format!("64:ff9b::{other}");
+        let mut world = asking_for(&[&form]);
+        world.cluster.addresses.api = ["10.0.0.2".parse().unwrap()].into();
+        world.nodes.push(node("cp-1", "linux", OTHER));
+        reports(&mut world, &form);
+        world.check("refuse", "belongs");
+    }
+    let own = format!("64:ff9b::{IPV4}");
+    let mut world = asking_for(&[&own]);
+    reports(&mut world, &own);
+    world.check("approve", "");
 }
 
 /// Reverse DNS is no better.

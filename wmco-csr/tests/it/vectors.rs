@@ -120,7 +120,8 @@ fn decision(input: &Input, believe_nodes: bool) -> Decision<'_> {
         view.set_node(node);
     }
     let hostnames = cluster.reported_hostnames.clone();
-    let facts = Facts { dns: cluster.dns.clone(), hostnames, addresses: None };
+    let dns = cluster.dns.clone();
+    let facts = Facts { dns, hostnames, ..Facts::default() };
     let instances = cluster.windows_instances.iter().flatten();
     view.set_instances(instances.map(|(address, _)| (address.as_str(), None)), &facts);
     view.set_request(&input.csr);

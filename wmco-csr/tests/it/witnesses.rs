@@ -404,3 +404,29 @@ fn the_option_needs_the_very_name() {
     world.check("ignore", "instance");
     assert!(world.decide().advice().contains("write this very name"), "{}", world.decide());
 }
+
+/// W-36: from its metadata its kubelet takes its name, and that is its own word like its host name.
+#[test]
+fn a_name_of_its_metadata_is_one_that_the_host_reports() {
+    let mut world = World::new(KubeletClient);
+    let key = IPV4.to_string();
+    world.instances = vec![(key.clone(), Some(IPV4))];
+    world.facts.hostnames = [(key.clone(), "EC2AMAZ-1".to_owned())].into();
+    world.check("ignore", "instance");
+    world.facts.metadata_names = [(key.clone(), "Win-7.".to_owned())].into();
+    world.check("approve", "");
+    // Both names are its own in a certificate.
+    let mut serving = asking_for(&["ec2amaz-1.corp.example"]);
+    serving.instances = vec![(key.clone(), Some(IPV4))];
+    serving.facts = world.facts.clone();
+    serving.facts.hostnames = [(key.clone(), "EC2AMAZ-1.corp.example".to_owned())].into();
+    serving.facts.addresses = Some([(key.clone(), vec![IPV4.into()])].into());
+    serving.check("approve", "");
+    // Two hosts of one name have it neither, whichever word of theirs it is.
+    world.instances.push(("192.0.2.50".to_owned(), Some(OTHER)));
+    world.facts.hostnames.insert("192.0.2.50".to_owned(), "WIN-7".to_owned());
+    world.check("refuse", "instance");
+    world.facts.hostnames.remove("192.0.2.50");
+    world.facts.metadata_names.insert("192.0.2.50".to_owned(), "win-7".to_owned());
+    world.check("refuse", "instance");
+}

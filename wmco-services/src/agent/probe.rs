@@ -15,7 +15,8 @@ use x509_parser::time::ASN1Time;
 
 use super::{AgentError, foreign, known, root, staging, state};
 use crate::limits;
-use crate::windows::{EntryKind, Files, Service, Windows, WindowsError};
+use crate::metadata::Cloud;
+use crate::windows::{EntryKind, Files, Machine, Service, Windows, WindowsError};
 
 pub(super) fn probe(
     windows: &dyn Windows,
@@ -45,6 +46,8 @@ pub(super) fn probe(
         host_name: machine.host_name()?,
         os_build: machine.os_build()?,
         addresses: machine.addresses()?,
+        ipv6: machine.ipv6()?,
+        metadata_name: metadata_name(machine),
         containers: machine.containers()?,
         reboot: reboot(windows)?,
         boot_id: machine.boot_id()?,
@@ -60,6 +63,13 @@ pub(super) fn probe(
         daemon_certificate_valid: certificate_is_valid(files, now)?,
         state,
     })
+}
+
+/// The name in the metadata service of a cloud that names its kubelets so. Without an answer there is none: the daemon
+/// tells the reason, for the kubelet does not start then.
+fn metadata_name(machine: &dyn Machine) -> Option<String> {
+    let cloud = Cloud::of(&machine.firmware().ok()?)?;
+    cloud.host_name(machine, limits::METADATA_OF_PROBE).ok().filter(|name| !name.is_empty())
 }
 
 /// Reads the facts that decide whether the host can become a node. A fact that cannot be read is left out: most are

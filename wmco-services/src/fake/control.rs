@@ -1,7 +1,7 @@
 //! Controls of a fake host for tests and simulations.
 
 use std::collections::BTreeSet;
-use std::net::Ipv4Addr;
+use std::net::{Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
 
 use jiff::Timestamp;
@@ -129,6 +129,16 @@ impl FakeWindows {
     /// Sets the addresses of the host's first interface, which has the default route.
     pub fn set_addresses(&self, addresses: Vec<Ipv4Addr>) {
         self.state().addresses = addresses;
+    }
+
+    /// Sets the IPv6 addresses of that interface; none by default.
+    pub fn set_ipv6(&self, addresses: Vec<Ipv6Addr>) {
+        self.state().ipv6 = addresses;
+    }
+
+    /// Sets the makers that the firmware names, for example `Amazon EC2`.
+    pub fn set_firmware(&self, makers: &str) {
+        makers.clone_into(&mut self.state().firmware);
     }
 
     /// Adds an interface.

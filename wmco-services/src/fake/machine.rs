@@ -161,10 +161,15 @@ impl Machine for FakeWindows {
                 name: "Ethernet".to_owned(),
                 description: "Microsoft Hyper-V Network Adapter".to_owned(),
                 addresses: host.addresses.clone(),
+                ipv6: host.ipv6.clone(),
                 leads_out: true,
             };
             Ok([first].into_iter().chain(host.more_interfaces.iter().cloned()).collect())
         })
+    }
+
+    fn firmware(&self) -> Result<String, WindowsError> {
+        self.act(Call::MachineFacts, "firmware", |host| Ok(host.firmware.clone()))
     }
 
     fn free_bytes(&self, _: &WindowsPath) -> Result<u64, WindowsError> {

@@ -28,7 +28,7 @@ mod snapshot;
 mod tree;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::net::Ipv4Addr;
+use std::net::{Ipv4Addr, Ipv6Addr};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use wmco_core::digest::Sha256;
@@ -105,7 +105,10 @@ struct State {
     host_name: String,
     next_host_name: Option<String>,
     os_build: String,
+    /// Makers of the machine and its firmware.
+    firmware: String,
     addresses: Vec<Ipv4Addr>,
+    ipv6: Vec<Ipv6Addr>,
     /// Interfaces besides the one with these addresses.
     more_interfaces: Vec<Interface>,
     /// Default routes; `None`: a single one with all addresses.
@@ -143,7 +146,9 @@ impl FakeWindows {
             host_name: host_name.to_owned(),
             next_host_name: None,
             os_build: "10.0.20348".to_owned(),
+            firmware: "Microsoft Corporation".to_owned(),
             addresses: vec![Ipv4Addr::new(10, 0, 0, 10)],
+            ipv6: Vec::new(),
             more_interfaces: Vec::new(),
             routes: None,
             host_routes: BTreeSet::new(),

@@ -1,6 +1,6 @@
 //! Requests for client certificates.
 
-use std::net::Ipv4Addr;
+use std::net::IpAddr;
 
 use base64::Engine as _;
 use jiff::SignedDuration;
@@ -21,7 +21,7 @@ pub struct RequestContent {
     /// Alternative DNS names.
     pub dns_names: Vec<String>,
     /// Alternative IP addresses.
-    pub addresses: Vec<Ipv4Addr>,
+    pub addresses: Vec<IpAddr>,
     /// Key usages, as the API spells them.
     pub usages: &'static [&'static str],
     /// Requested lifetime; `None` leaves it to the signer.
@@ -71,7 +71,7 @@ pub fn request(wanted: &RequestContent) -> Result<NewRequest, RequestError> {
 fn make(wanted: &RequestContent) -> Result<NewRequest, rcgen::Error> {
     let key = KeyPair::generate()?;
     let mut params = CertificateParams::new(wanted.dns_names.clone())?;
-    let addresses = wanted.addresses.iter().map(|address| SanType::IpAddress((*address).into()));
+    let addresses = wanted.addresses.iter().copied().map(SanType::IpAddress);
     params.subject_alt_names.extend(addresses);
     params.distinguished_name = DistinguishedName::new();
     params.distinguished_name.push(DnType::OrganizationName, wanted.group);
@@ -142,7 +142,7 @@ mod tests {
     fn names_and_addresses_are_asked_for() {
         let wanted = RequestContent {
             dns_names: vec!["winhost".to_owned()],
-            addresses: vec![Ipv4Addr::new(10, 0, 0, 10)],
+            addresses: vec![IpAddr::from([10, 0, 0, 10])],
             lifetime: None,
             ..RequestContent::daemon("win-1", SignedDuration::ZERO)
         };

@@ -5,13 +5,14 @@
 //!
 //! Source: `docs/contract/services.md`, SVC45.
 
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::Ipv4Addr;
 
 use wmco_core::text::chain;
 
 use crate::limits;
-use crate::scripts::{AWS_HOST_NAME, FULL_HOST_NAME, METADATA_SERVICE, NODE_IP};
-use crate::windows::{HttpRequest, Machine};
+use crate::metadata::Cloud;
+use crate::scripts::{AWS_HOST_NAME, FULL_HOST_NAME, NODE_IP};
+use crate::windows::Machine;
 
 /// Whether the answer to a script is constant for the lifetime of the machine.
 pub(super) fn is_constant(script: &str) -> bool {
@@ -21,7 +22,7 @@ pub(super) fn is_constant(script: &str) -> bool {
 /// Returns the answer to one of these scripts, or the reason of a failure; `None` for other scripts.
 pub(super) fn answer(script: &str, machine: &dyn Machine) -> Option<Result<String, String>> {
     match script {
-        AWS_HOST_NAME => Some(aws_host_name(machine)),
+        AWS_HOST_NAME => Some(Cloud::Amazon.host_name(machine, limits::METADATA)),
         FULL_HOST_NAME => Some(machine.host_name().map_err(|error| chain(&error))),
         NODE_IP => Some(node_ip(machine)),
         _ => None,
@@ -40,30 +41,6 @@ fn node_ip(machine: &dyn Machine) -> Result<String, String> {
     address.map(ToString::to_string).ok_or_else(|| {
         "no interface with an IPv4 default route has an address, set one up".to_owned()
     })
-}
-
-/// Queries the metadata service with a token, as some instances require, or without where it offers none.
-///
-/// Source: AWS documentation, "Use the Instance Metadata Service".
-fn aws_host_name(machine: &dyn Machine) -> Result<String, String> {
-    const ADDRESS: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(METADATA_SERVICE), 80);
-    let ask = |method, path, headers: &[(&str, &str)]| {
-        let request = HttpRequest { method, address: ADDRESS, path, headers };
-        machine.http(&request, limits::METADATA).map_err(|error| chain(&error))
-    };
-    let lifetime = [("X-aws-ec2-metadata-token-ttl-seconds", "60")];
-    let token = ask("PUT", "/latest/api/token", &lifetime)?.filter(|answer| answer.status == 200);
-    let headers = token.iter().map(|token| ("X-aws-ec2-metadata-token", token.body.trim()));
-    let headers: Vec<_> = headers.collect();
-    let answer = ask("GET", "/latest/meta-data/local-hostname", &headers)?.ok_or(
-        "the instance metadata service does not answer, check the route to 169.254.169.254",
-    )?;
-    match answer.status {
-        200 => Ok(answer.body.trim().to_owned()),
-        status => Err(format!(
-            "the instance metadata service answers {status}, allow it in the instance's options"
-        )),
-    }
 }
 
 #[cfg(test)]

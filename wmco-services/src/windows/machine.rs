@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::fmt;
 use std::io::Read;
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use jiff::SignedDuration;
 use schemars::JsonSchema;
@@ -47,6 +47,8 @@ pub struct Interface {
     pub description: String,
     /// IPv4 addresses, in the system's order.
     pub addresses: Vec<Ipv4Addr>,
+    /// IPv6 addresses that no other host was found to have, in the system's order.
+    pub ipv6: Vec<Ipv6Addr>,
     /// Whether a default route uses it.
     pub leads_out: bool,
 }
@@ -101,6 +103,21 @@ pub trait Machine: Send + Sync {
         let all = self.interfaces()?.into_iter().flat_map(|interface| interface.addresses);
         Ok(all.filter(|address| !address.is_loopback()).collect())
     }
+
+    /// Returns the IPv6 addresses of all interfaces by which other hosts may reach this host, in the system's order.
+    fn ipv6(&self) -> Result<Vec<Ipv6Addr>, WindowsError> {
+        let is_of_others = |address: &Ipv6Addr| {
+            !(address.is_loopback()
+                || address.is_unspecified()
+                || address.is_multicast()
+                || address.is_unicast_link_local())
+        };
+        let all = self.interfaces()?.into_iter().flat_map(|interface| interface.ipv6);
+        Ok(all.filter(is_of_others).collect())
+    }
+
+    /// Returns the makers that the firmware names: of the machine and of the firmware itself, with its version.
+    fn firmware(&self) -> Result<String, WindowsError>;
 
     /// Returns all IPv4 default routes.
     fn default_routes(&self) -> Result<Vec<DefaultRoute>, WindowsError>;

@@ -1,7 +1,7 @@
 //! Settings of a simulated host.
 
 use std::collections::BTreeMap;
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -25,8 +25,10 @@ use super::{SimHost, SimHostError, power, supervisor};
 pub struct SimHostBuilder {
     host_name: String,
     metadata_name: Option<String>,
+    firmware: Option<String>,
     containers: Option<FeatureState>,
     address: Option<Ipv4Addr>,
+    ipv6: Option<Ipv6Addr>,
     model: Option<FakeWindows>,
     profile: Profile,
     host_keys: Vec<HostKeyKind>,
@@ -38,8 +40,10 @@ impl SimHostBuilder {
         Self {
             host_name: "winhost".to_owned(),
             metadata_name: None,
+            firmware: None,
             containers: None,
             address: None,
+            ipv6: None,
             model: None,
             profile: Profile {
                 user: "Administrator".to_owned(),
@@ -51,6 +55,7 @@ impl SimHostBuilder {
                 },
                 forwards: BTreeMap::new(),
                 authorized: Vec::new(),
+                cloud_address: None,
             },
             host_keys: vec![HostKeyKind::EcdsaP256],
             conditions: Conditions::default(),
@@ -70,6 +75,12 @@ impl SimHostBuilder {
         self
     }
 
+    /// Makers that the machine's firmware names, for example `Amazon EC2`; the model's if not set.
+    pub fn firmware(mut self, makers: impl Into<String>) -> Self {
+        self.firmware = Some(makers.into());
+        self
+    }
+
     /// State of the containers feature; the model's if not set.
     pub const fn containers(mut self, state: FeatureState) -> Self {
         self.containers = Some(state);
@@ -80,6 +91,19 @@ impl SimHostBuilder {
     /// [`SimHost::ssh_address`].
     pub fn address(mut self, address: Ipv4Addr) -> Self {
         self.address = Some(address);
+        self
+    }
+
+    /// The machine's IPv6 address, which its Node shows as well; the model's if not set.
+    pub fn ipv6(mut self, address: Ipv6Addr) -> Self {
+        self.ipv6 = Some(address);
+        self
+    }
+
+    /// A public address that the cloud leads to the machine, which does not know of it; none if not set. Its Node shows
+    /// it as `ExternalIP`, and its kubelet asks for a certificate with it.
+    pub const fn cloud_address(mut self, address: IpAddr) -> Self {
+        self.profile.cloud_address = Some(address);
         self
     }
 
@@ -164,6 +188,12 @@ impl SimHostBuilder {
         if let Some(address) = self.address {
             model.set_addresses(vec![address]);
         }
+        if let Some(makers) = &self.firmware {
+            model.set_firmware(makers);
+        }
+        if let Some(address) = self.ipv6 {
+            model.set_ipv6(vec![address]);
+        }
         if let Some(state) = self.containers {
             model.set_containers(state);
         }
@@ -203,8 +233,8 @@ fn new_model(host_name: &str, metadata_name: Option<String>) -> FakeWindows {
     let model = FakeWindows::new(host_name);
     let machine = model.clone();
     let told = move |question: &str| {
-        let asks =
-            ["local-hostname", "gcp-get-hostname"].iter().any(|part| question.contains(part));
+        let questions = ["local-hostname", "gcp-get-hostname", "instance/hostname"];
+        let asks = questions.iter().any(|part| question.contains(part));
         let own_name = || machine.host_name().unwrap_or_default();
         if asks { metadata_name.clone().unwrap_or_else(own_name) } else { String::new() }
     };

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::hash::{BuildHasher as _, RandomState};
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -43,6 +43,8 @@ pub(super) struct Profile {
     pub(super) forwards: BTreeMap<String, SocketAddr>,
     /// Authorized keys of the user at first.
     pub(super) authorized: Vec<PublicKey>,
+    /// Address that the cloud leads to the machine.
+    pub(super) cloud_address: Option<IpAddr>,
 }
 
 /// Longest random delay of a restart.
@@ -81,6 +83,7 @@ pub(super) struct Shared {
     pub(super) shell: Shell,
     pub(super) timing: Timing,
     pub(super) forwards: BTreeMap<String, SocketAddr>,
+    pub(super) cloud_address: Option<IpAddr>,
     pub(super) tally: Arc<Tally>,
     pub(super) conditions: watch::Sender<Conditions>,
     /// Counts changes of services, so that programs can wait for one.
@@ -106,7 +109,7 @@ impl Shared {
         conditions: Conditions,
         gates: Arc<Gates>,
     ) -> Self {
-        let Profile { user, shell, timing, forwards, authorized } = profile;
+        let Profile { user, shell, timing, forwards, authorized, cloud_address } = profile;
         // On Windows, the user's first login creates it.
         model.with_tree(|tree| tree.make_folders(&home(&user)));
         if !authorized.is_empty() {
@@ -122,6 +125,7 @@ impl Shared {
             shell,
             timing,
             forwards,
+            cloud_address,
             tally: Arc::default(),
             conditions: watch::Sender::new(conditions),
             changes: watch::Sender::new(0),

@@ -36,6 +36,7 @@ mod rights;
 mod scenery;
 mod secrets;
 mod services_map;
+mod serving_names;
 mod stop;
 mod token;
 mod trust;

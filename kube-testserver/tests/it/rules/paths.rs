@@ -1,5 +1,8 @@
 //! Paths of the wrong scope, and kinds that are left out.
 
+use http_body_util::Full;
+use hyper::Request;
+use hyper::body::Bytes;
 use serde_json::json;
 
 use super::Api;
@@ -45,6 +48,27 @@ async fn what_needs_a_kubelet_is_501() {
     ] {
         let (code, status) = api.get(uri).await;
         assert_eq!((code, &status["reason"]), (501, &json!("NotImplemented")), "{uri}");
+    }
+}
+
+/// A client that asks for protobuf cannot read JSON.
+#[tokio::test]
+async fn the_openapi_document_has_the_form_that_is_asked_for() {
+    let api = Api::new().await;
+    let protobuf = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf";
+    for (accept, code, media) in [
+        ("application/json", 200, "application/json"),
+        ("*/*", 200, "application/json"),
+        (protobuf, 200, "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"),
+        ("application/x", 406, "application/json"),
+    ] {
+        let request = Request::builder().uri("/openapi/v2").header("host", "localhost");
+        let request = request.header("accept", accept).body(Full::new(Bytes::new())).unwrap();
+        let answer = api.client.fetch(request).await;
+        let found = answer.headers()["content-type"].to_str().unwrap();
+        assert_eq!((answer.status().as_u16(), found), (code, media), "{accept}");
+        let is_json = serde_json::from_slice::<serde_json::Value>(answer.body()).is_ok();
+        assert_eq!(is_json, media == "application/json", "{accept}");
     }
 }
 

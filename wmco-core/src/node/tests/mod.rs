@@ -259,6 +259,8 @@ fn observed() -> Observed {
         host_name: "WIN-1.example".into(),
         os_build: "10.0.20348".into(),
         addresses: vec![[10, 0, 0, 1].into()],
+        ipv6: Vec::new(),
+        metadata_name: None,
         containers: FeatureState::Enabled,
         reboot: [].into(),
         boot_id: "boot 1".into(),

@@ -263,6 +263,8 @@ impl Host {
             } else {
                 vec![self.address, self.other_address]
             },
+            ipv6: Vec::new(),
+            metadata_name: None,
             containers: self.containers,
             reboot: self.reboot(),
             boot_id: self.boot_id(),

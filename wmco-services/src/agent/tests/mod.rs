@@ -3,6 +3,7 @@
 mod closed;
 mod foreign;
 mod keys;
+mod names;
 mod planted;
 mod restarts;
 mod vacancy;

@@ -176,6 +176,7 @@ fn counted(name: &str, description: &str, address: [u8; 4], leads_out: bool) -> 
         name: name.to_owned(),
         description: description.to_owned(),
         addresses: vec![address.into()],
+        ipv6: Vec::new(),
         leads_out,
     });
     assert_eq!(windows.addresses().unwrap().len(), 2 - usize::from(address[0] == 127));

@@ -150,8 +150,7 @@ fn place(shared: &Shared, path: &WindowsPath, text: &str) -> Result<(), KubeletE
 /// Creates the Node, or updates the labels and the status of an existing one.
 async fn register(host: &Shared, settings: &Settings, client: &Client) -> Result<(), KubeletError> {
     let nodes: Api<Node> = Api::all(client.clone());
-    let wanted =
-        node::node(settings, &facts(&host.model)?, readiness(&host.model), Timestamp::now());
+    let wanted = node::node(settings, &facts(host)?, readiness(&host.model), Timestamp::now());
     match nodes.create(&PostParams::default(), &wanted).await {
         Ok(_) => return Ok(()),
         Err(kube::Error::Api(status)) if status.is_already_exists() => {}
@@ -200,7 +199,7 @@ async fn beat(host: &Shared, settings: &Settings, client: &Client) -> Result<(),
 async fn report(host: &Shared, settings: &Settings, client: &Client) -> Result<Node, KubeletError> {
     let nodes: Api<Node> = Api::all(client.clone());
     let old = nodes.get(&settings.node).await?.status;
-    let (facts, ready) = (facts(&host.model)?, readiness(&host.model));
+    let (facts, ready) = (facts(host)?, readiness(&host.model));
     let status = node::status(settings, &facts, ready, old.as_ref(), Timestamp::now());
     let patch = Patch::Strategic(json!({ "status": status }));
     Ok(nodes.patch_status(&settings.node, &PatchParams::default(), &patch).await?)
@@ -208,12 +207,14 @@ async fn report(host: &Shared, settings: &Settings, client: &Client) -> Result<N
 
 /// Requests a serving certificate unless there is a valid one.
 async fn serve(host: &Shared, settings: &Settings, client: &Client) {
+    let Ok(facts) = facts(host) else { return };
+    let addresses = facts.addresses(settings).into_iter().map(|(_, address)| address).collect();
     let wanted = RequestContent {
         signer: "kubernetes.io/kubelet-serving",
         user: format!("{}{}", names::NODE_USER_PREFIX, settings.node),
         group: names::NODES_GROUP,
         dns_names: vec![settings.node.clone()],
-        addresses: vec![settings.address],
+        addresses,
         usages: &["digital signature", "server auth"],
         lifetime: None,
     };
@@ -234,8 +235,14 @@ async fn serve(host: &Shared, settings: &Settings, client: &Client) {
     }
 }
 
-fn facts(host: &FakeWindows) -> Result<Facts, WindowsError> {
-    Ok(Facts { os_build: host.os_build()?, boot_id: host.boot_id()? })
+fn facts(host: &Shared) -> Result<Facts, WindowsError> {
+    let model = &host.model;
+    Ok(Facts {
+        os_build: model.os_build()?,
+        boot_id: model.boot_id()?,
+        ipv6: model.ipv6()?,
+        cloud_address: host.cloud_address,
+    })
 }
 
 fn readiness(host: &FakeWindows) -> Readiness {

@@ -1,6 +1,7 @@
 //! The Node of a simulated kubelet, as data.
 
 use std::collections::BTreeMap;
+use std::net::{IpAddr, Ipv6Addr};
 
 use jiff::Timestamp;
 use k8s_openapi::api::coordination::v1::{Lease, LeaseSpec};
@@ -24,6 +25,19 @@ const LEASE_SECONDS: i32 = 40;
 pub(super) struct Facts {
     pub(super) os_build: String,
     pub(super) boot_id: String,
+    pub(super) ipv6: Vec<Ipv6Addr>,
+    /// Address that the cloud leads to the machine.
+    pub(super) cloud_address: Option<IpAddr>,
+}
+
+impl Facts {
+    /// Returns all addresses of the Node with their types: its own of both families, and that of the cloud.
+    pub(super) fn addresses(&self, settings: &Settings) -> Vec<(&'static str, IpAddr)> {
+        let internal = [settings.address.into()].into_iter();
+        let internal = internal.chain(self.ipv6.iter().copied().map(IpAddr::from));
+        let internal = internal.map(|address| ("InternalIP", address));
+        internal.chain(self.cloud_address.map(|address| ("ExternalIP", address))).collect()
+    }
 }
 
 /// Whether a node can take pods, and why not.
@@ -101,11 +115,11 @@ pub(super) fn status(
         .map(|(name, amount)| (name.to_owned(), Quantity(amount))),
     );
     let address = |kind: &str, address: String| NodeAddress { address, type_: kind.to_owned() };
+    let own = facts.addresses(settings).into_iter();
+    let own = own.map(|(kind, own)| address(kind, own.to_string()));
+    let addresses = own.chain([address("Hostname", settings.node.clone())]).collect();
     NodeStatus {
-        addresses: Some(vec![
-            address("InternalIP", settings.address.to_string()),
-            address("Hostname", settings.node.clone()),
-        ]),
+        addresses: Some(addresses),
         allocatable: Some(capacity.clone()),
         capacity: Some(capacity),
         conditions: Some(conditions(ready, last, now)),
@@ -207,7 +221,12 @@ mod tests {
     }
 
     fn facts() -> Facts {
-        Facts { os_build: "10.0.20348.2700".into(), boot_id: "boot-1".into() }
+        Facts {
+            os_build: "10.0.20348.2700".into(),
+            boot_id: "boot-1".into(),
+            ipv6: Vec::new(),
+            cloud_address: None,
+        }
     }
 
     #[test]
@@ -222,6 +241,24 @@ mod tests {
         let status = node.status.unwrap();
         assert_eq!(status.addresses.unwrap()[0].address, "10.0.0.10");
         assert_eq!(status.capacity.unwrap()["pods"].0, "250");
+    }
+
+    #[test]
+    fn a_node_shows_both_families_and_what_its_cloud_leads_there() {
+        let cloud_address = Some([203, 0, 113, 7].into());
+        let facts = Facts { ipv6: vec![Ipv6Addr::LOCALHOST], cloud_address, ..facts() };
+        let node = node(&settings(), &facts, Readiness::Ready, Timestamp::UNIX_EPOCH);
+        let shown: Vec<_> = node.status.unwrap().addresses.unwrap();
+        let shown: Vec<_> = shown.iter().map(|it| (&*it.type_, &*it.address)).collect();
+        assert_eq!(
+            shown,
+            [
+                ("InternalIP", "10.0.0.10"),
+                ("InternalIP", "::1"),
+                ("ExternalIP", "203.0.113.7"),
+                ("Hostname", "winhost"),
+            ]
+        );
     }
 
     #[test]
