@@ -537,7 +537,7 @@ fn cordon_notes_whose_it_is() {
         node.unschedulable = unschedulable;
         let noted = noted.map(|by| (names::CORDONED_ANNOTATION.to_owned(), by.to_owned()));
         node.annotations.extend(noted.clone());
-        let patch = disrupt::cordon(&node);
+        let patch = disrupt::cordon(&node, &DrainMarks::default());
         let written = patch.annotations.get(names::CORDONED_ANNOTATION);
         assert_eq!(written.and_then(Option::as_deref), expected, "{unschedulable} {noted:?}");
         assert_eq!(patch.unschedulable, (!unschedulable).then_some(true));
