@@ -83,7 +83,9 @@ fn attempts_at_each_kind_of_step_that_fails() {
     for (name, start, events) in busy_worlds() {
         for verb in VERBS {
             let mut world = start.world();
-            events.iter().for_each(|event| world.happen(*event));
+            for event in &events {
+                world.happen(*event);
+            }
             let attempts = most_attempts(&mut world, verb);
             let most: &mut (usize, &str) = table.entry(verb).or_default();
             *most = (*most).max((attempts, name));
