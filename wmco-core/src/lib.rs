@@ -65,6 +65,7 @@ pub mod names;
 pub mod node;
 pub mod payload;
 pub mod preflight;
+#[cfg(feature = "render")]
 pub mod preview;
 pub mod protocol;
 pub mod proxy;

@@ -193,9 +193,7 @@ impl<'a> Replaced<'a> {
         unready: &BTreeSet<String>,
     ) -> BTreeSet<&'a str> {
         let work = |machine: &Machine| health.assignment(machine, instances).is_some_and(works);
-        let of_set = |set: &'a str| {
-            let machines: Vec<_> = health.of_set(set).collect();
-            let successors = self.successors(set, &machines, health);
+        let of_set = |(set, successors): (&'a str, Vec<&'a Machine>)| {
             let is_over = !successors.is_empty() && successors.iter().all(|it| work(it));
             let may = move |machine: &&Machine| {
                 let name = &machine.facts.name;
@@ -203,30 +201,26 @@ impl<'a> Replaced<'a> {
                     || unready.contains(name)
                     || successors.iter().any(|successor| successor.facts.name == *name)
             };
-            machines.into_iter().filter(may).map(|machine| machine.facts.name.as_str())
+            health.of_set(set).filter(may).map(|machine| machine.facts.name.as_str())
         };
-        self.by_set().into_keys().flat_map(of_set).collect()
+        self.successors(health).into_iter().flat_map(of_set).collect()
     }
 
-    /// Those of the `machines` of a MachineSet that have taken the place of the ones that are gone: the youngest, as soon as
-    /// there are as many as there are to be. When one was created only the API server tells, and no host can change it.
-    fn successors(
-        &self,
-        set: &str,
-        machines: &[&'a Machine],
-        health: &Health<'a>,
-    ) -> Vec<&'a Machine> {
-        let names: BTreeSet<_> = machines.iter().map(|it| it.facts.name.as_str()).collect();
-        let of_set = self.0.iter().filter(|(_, held)| held.name == set);
-        let gone = of_set.filter(|(name, _)| !names.contains(**name)).count();
-        if health.machines.set(set).is_none_or(|set| machines.len() < set.replicas) {
-            return Vec::new();
-        }
-        let known = machines.iter().copied().filter(|machine| machine.facts.created.is_some());
-        let mut youngest: Vec<_> = known.collect();
-        youngest.sort_by_key(|machine| Reverse(machine.facts.created));
-        youngest.truncate(gone);
-        youngest
+    /// The Machines that have taken the place of those that are gone, by MachineSet: its youngest, as soon as it has as many
+    /// as it is to have. When one was created only the API server tells, and no host can change it.
+    pub(super) fn successors(&self, health: &Health<'a>) -> BTreeMap<&'a str, Vec<&'a Machine>> {
+        let of_set = |(set, slots): (&'a str, usize)| {
+            let mut machines: Vec<_> = health.of_set(set).collect();
+            let is_there = |machine: &&Machine| self.contains(&machine.facts.name);
+            let gone = slots.saturating_sub(machines.iter().copied().filter(is_there).count());
+            let wanted = health.machines.set(set).map(|set| set.replicas);
+            let is_full = wanted.is_some_and(|wanted| machines.len() >= wanted);
+            machines.retain(|machine| machine.facts.created.is_some());
+            machines.sort_by_key(|machine| Reverse(machine.facts.created));
+            machines.truncate(if is_full { gone } else { 0 });
+            (set, machines)
+        };
+        self.by_set().into_iter().map(of_set).collect()
     }
 
     /// Whether the replacement of this Machine is in progress.

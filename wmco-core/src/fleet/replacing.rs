@@ -52,7 +52,9 @@ pub(super) fn hand_out<'a>(
     if refusing.is_empty() {
         return;
     }
-    let gate = Gate::of(health, &names, desired, observed, &out.instances);
+    let successors = replaced.successors(health).into_values().flatten();
+    let successors = successors.map(|machine| machine.facts.name.as_str()).collect();
+    let gate = Gate::of(health, (&names, successors), desired, observed, &out.instances);
     for (_, number, machine) in refusing {
         let name = machine.facts.name.as_str();
         let Some(assignment) = out.instances.get(number) else { continue };
@@ -111,6 +113,8 @@ fn no_longer<'a>(
 struct Gate<'a> {
     /// The MachineSets of all Machines whose hosts refuse our key.
     sets: BTreeMap<&'a str, Siblings<'a>>,
+    /// Machines that have taken the place of those that are gone.
+    successors: BTreeSet<&'a str>,
     /// The instance with which the number of unhealthy nodes reaches the budget.
     unhealthy: Option<String>,
     user_data_ready: bool,
@@ -147,7 +151,7 @@ impl<'a> Gate<'a> {
     /// Scans everything once; `refusing` are the names of all Machines whose hosts refuse our key.
     fn of(
         health: &Health<'a>,
-        refusing: &BTreeSet<&'a str>,
+        (refusing, successors): (&BTreeSet<&'a str>, BTreeSet<&'a str>),
         desired: &Desired<'a>,
         observed: &Observed<'a>,
         instances: &[Assignment<'a>],
@@ -199,6 +203,7 @@ impl<'a> Gate<'a> {
         let unhealthy = unhealthy.nth(desired.budget.saturating_sub(1));
         Self {
             sets: siblings.collect(),
+            successors,
             unhealthy: unhealthy.map(|instance| instance.address.clone()),
             user_data_ready: observed.user_data_ready,
             hosts: observed.hosts,
@@ -240,9 +245,9 @@ impl<'a> Gate<'a> {
         let of_set = replaced.iter().filter(|(_, held_by)| *held_by == set.name);
         let gone = of_set.map(|(machine, _)| machine).filter(is_gone).count();
         let turn = if gone == 0 { Ok(()) } else { self.succession(siblings, machine, assignment) };
-        let is_successor = assignment.node.is_none() && !was_node(machine, self.hosts);
+        let is_new = assignment.node.is_none() && !was_node(machine, self.hosts);
         let waits_for_successor = matches!(turn, Err(Held::Unhealthy { .. }));
-        if gone >= limits::REPLACED_IN_VAIN && (is_successor || waits_for_successor) {
+        if gone >= limits::REPLACED_IN_VAIN && (is_new || waits_for_successor) {
             return Err(Held::InVain { replaced: gone });
         }
         match siblings.names.len().cmp(&set.replicas) {
@@ -263,10 +268,15 @@ impl<'a> Gate<'a> {
         first.map_or(Ok(set), |first| Err(Held::Unhealthy { first }))
     }
 
+    /// Whether a Machine has taken the place of one that is gone, and does not work.
+    fn has_not_succeeded(&self, machine: &Machine, assignment: &Assignment<'_>) -> bool {
+        self.successors.contains(machine.facts.name.as_str()) && !works(assignment)
+    }
+
     /// Whether it is a Machine's turn while another one of its MachineSet is gone and not all work.
     ///
-    /// One that never was a node may go at any time: it may be the successor, and nobody misses it. Any other one
-    /// waits until each of the others works or waits for its own replacement, so that no two are gone. One that is not
+    /// One that never was a node may go at any time: it may be the successor, and nobody misses it. So may a successor
+    /// that does not work: the others wait for it. Any other one waits until each of the others works or waits for its own replacement, so that no two are gone. One that is not
     /// ready may get ready again for a while: its kubelet may only have lost the API server for a moment. A missing
     /// mark says nothing, because the host itself may write it.
     fn succession(
@@ -276,7 +286,7 @@ impl<'a> Gate<'a> {
         assignment: &Assignment<'_>,
     ) -> Result<(), Held> {
         let own = machine.facts.name.as_str();
-        if !was_node(machine, self.hosts) {
+        if !was_node(machine, self.hosts) || self.has_not_succeeded(machine, assignment) {
             return Ok(());
         }
         let is_ready = assignment.node.is_some_and(|node| node.ready);

@@ -286,6 +286,16 @@ fn an_ignored_machine_is_where_the_machine_api_says() {
     settles(&mut after(start, &events)).unwrap();
 }
 
+/// The key changes twice while the nodes wait for an upgrade: a successor that refuses the second key, and a sibling that
+/// lost its marks, do not wait for each other.
+#[test]
+fn a_successor_that_refuses_the_next_key_is_made_anew() {
+    let start = Start { hosts: 1, budget: 2, features: 0, configured: true, sets: 2 };
+    let change = Event::Key(KeyEvent::Change);
+    let events = [Event::Bump, Event::LoseMarks(2), change, Event::Wait, change];
+    settles(&mut after(start, &events)).unwrap();
+}
+
 /// A person makes a node schedulable while it waits for its version mark: who comes then does not tolerate the cordon.
 #[test]
 fn pods_that_came_while_the_cordon_was_lifted_are_waited_for() {

@@ -93,6 +93,12 @@ succession! {
         expected().with(not_ready_for_long).with(successor_refuses), "mac-1" => waits_for("mac-9");
     fn a_successor_that_refuses_goes_in_the_slot: expected().with(not_ready_for_long).with(successor_refuses), "mac-9"
         => Ok(());
+    fn a_successor_that_refuses_in_its_slot_waits_for_no_sibling_without_marks: succeeded().with(no_marks)
+        .with(successor_refuses)
+        .with(|c| (c.nodes[1].annotations.clear(), held(&mut c.nodes[1])).0), "mac-9" => Ok(());
+    fn one_without_marks_waits_for_a_successor_that_refuses_in_its_slot: succeeded().with(no_marks)
+        .with(successor_refuses)
+        .with(|c| (c.nodes[1].annotations.clear(), held(&mut c.nodes[1])).0), "mac-1" => waits_for("mac-9");
     fn one_that_may_get_ready_again_keeps_its_place: succeeded().with(not_ready), "mac-1" => Err(Held::MayRecover);
     fn one_that_was_not_ready_for_long_is_next: succeeded().with(not_ready_for_long), "mac-1" => Ok(());
     fn one_without_marks_is_next_after_the_successor: succeeded().with(no_marks), "mac-1" => Ok(());
