@@ -1,11 +1,12 @@
 //! Machines that are being replaced, and the health of the others.
 
-use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
+use jiff::Timestamp;
+
 use super::{Assignment, Because, Desired, Observed, Replacement};
-use crate::facts::{MachineFacts, MachineSetFacts, NodeFacts};
-use crate::host_record::{HostRecord, RecordChange};
+use crate::facts::{MachineFacts, NodeFacts};
+use crate::host_record::{HostRecord, MachinesThen, RecordChange};
 use crate::machines::{Machine, Machines, Unfit, key};
 
 /// Replacements in progress, by the Machine's name.
@@ -15,8 +16,8 @@ pub(super) struct Replaced<'a>(BTreeMap<&'a str, InSet<'a>>);
 #[derive(Clone, Copy)]
 struct InSet<'a> {
     name: &'a str,
-    /// Number of its Machines then, if it is known.
-    of: Option<usize>,
+    /// Its Machines then, if they are known.
+    of: Option<MachinesThen>,
     /// The Machine's UID, if it is known.
     uid: Option<&'a str>,
 }
@@ -67,11 +68,18 @@ impl<'a> Health<'a> {
         self.machines.iter().filter(is_of)
     }
 
+    /// The Machines of a MachineSet now; `None` if it is not known of all when they were created.
+    pub(super) fn machines_of(&self, set: &str) -> Option<MachinesThen> {
+        let created: Option<Vec<_>> = self.of_set(set).map(|it| it.facts.created).collect();
+        let created = created?;
+        Some(MachinesThen { count: created.len(), newest: *created.iter().max()? })
+    }
+
     /// Whether as many Machines of a MachineSet work as when it had `of`, and no more than it is to have now: one that
     /// cannot grow owes nobody a slot. A deleted MachineSet counts as complete.
     ///
     /// Versions do not count: upgrades take slots of their own. Machines with the ignore label count as working.
-    fn is_whole(&self, set: &str, of: Option<usize>, instances: &[Assignment<'a>]) -> bool {
+    fn is_whole(&self, set: &str, of: Option<MachinesThen>, instances: &[Assignment<'a>]) -> bool {
         let Some(facts) = self.machines.set(set).filter(|facts| !facts.is_deleted) else {
             return true;
         };
@@ -79,7 +87,7 @@ impl<'a> Health<'a> {
             machine.instance == Err(Unfit::Ignored)
                 || self.assignment(machine, instances).is_some_and(works)
         });
-        work.count() >= of.map_or(facts.replicas, |of| of.min(facts.replicas))
+        work.count() >= of.map_or(facts.replicas, |of| of.count.min(facts.replicas))
     }
 }
 
@@ -101,7 +109,7 @@ impl<'a> Replaced<'a> {
         });
         let granted = granted.filter_map(|machine| {
             let name = machine.facts.machine_set.as_ref()?.name.as_str();
-            let of = health.machines.set(name).map(|set| set.replicas);
+            let of = health.machines_of(name);
             let set = InSet { name, of, uid: Some(&machine.facts.uid) };
             Some((machine.facts.name.as_str(), set))
         });
@@ -154,9 +162,9 @@ impl<'a> Replaced<'a> {
     }
 
     /// Adds a replacement in this MachineSet.
-    pub(super) fn begin(&mut self, machine: &'a Machine, set: &'a MachineSetFacts) {
+    pub(super) fn begin(&mut self, machine: &'a Machine, set: &'a str, of: Option<MachinesThen>) {
         let MachineFacts { name, uid, .. } = &machine.facts;
-        self.0.insert(name, InSet { name: &set.name, of: Some(set.replicas), uid: Some(uid) });
+        self.0.insert(name, InSet { name: set, of, uid: Some(uid) });
     }
 
     /// Number of slots that replacements hold.
@@ -185,42 +193,50 @@ impl<'a> Replaced<'a> {
 
     /// The Machines that may use a slot which their MachineSet holds: successors, those that have been `unready` for long,
     /// and once all successors work any other one. One that only lacks a mark, or is not ready for a moment, does not go
-    /// out of service while another one is gone.
+    /// out of service while another one is gone. Where nobody noted which are successors, all may.
     pub(super) fn may_borrow(
         &self,
         health: &Health<'a>,
         instances: &[Assignment<'a>],
         unready: &BTreeSet<String>,
     ) -> BTreeSet<&'a str> {
-        let work = |machine: &Machine| health.assignment(machine, instances).is_some_and(works);
-        let of_set = |(set, successors): (&'a str, Vec<&'a Machine>)| {
-            let is_over = !successors.is_empty() && successors.iter().all(|it| work(it));
+        let works = |machine: &Machine| health.assignment(machine, instances).is_some_and(works);
+        let of_set = |(set, since): (&'a str, Option<Timestamp>)| {
+            let came = move |machine: &Machine| since.is_none_or(|_| machine.facts.created > since);
+            let mut successors = health.of_set(set).filter(|machine| came(machine)).peekable();
+            let is_over = successors.peek().is_some() && successors.all(works);
             let may = move |machine: &&Machine| {
-                let name = &machine.facts.name;
-                is_over
-                    || unready.contains(name)
-                    || successors.iter().any(|successor| successor.facts.name == *name)
+                is_over || came(machine) || unready.contains(&machine.facts.name)
             };
             health.of_set(set).filter(may).map(|machine| machine.facts.name.as_str())
         };
-        self.successors(health).into_iter().flat_map(of_set).collect()
+        self.since(health).into_iter().flat_map(of_set).collect()
     }
 
-    /// The Machines that have taken the place of those that are gone, by MachineSet: its youngest, as soon as it has as many
-    /// as it is to have. When one was created only the API server tells, and no host can change it.
-    pub(super) fn successors(&self, health: &Health<'a>) -> BTreeMap<&'a str, Vec<&'a Machine>> {
-        let of_set = |(set, slots): (&'a str, usize)| {
-            let mut machines: Vec<_> = health.of_set(set).collect();
-            let is_there = |machine: &&Machine| self.contains(&machine.facts.name);
-            let gone = slots.saturating_sub(machines.iter().copied().filter(is_there).count());
-            let wanted = health.machines.set(set).map(|set| set.replicas);
-            let is_full = wanted.is_some_and(|wanted| machines.len() >= wanted);
-            machines.retain(|machine| machine.facts.created.is_some());
-            machines.sort_by_key(|machine| Reverse(machine.facts.created));
-            machines.truncate(if is_full { gone } else { 0 });
-            (set, machines)
+    /// The Machines that have taken the place of those that are gone.
+    pub(super) fn successors(&self, health: &Health<'a>) -> BTreeSet<&'a str> {
+        let of_set = |(set, since): (&'a str, Option<Timestamp>)| {
+            let came = move |machine: &&Machine| since.is_some() && machine.facts.created > since;
+            health.of_set(set).filter(came).map(|machine| machine.facts.name.as_str())
         };
-        self.by_set().into_iter().map(of_set).collect()
+        self.since(health).into_iter().flat_map(of_set).collect()
+    }
+
+    /// MachineSets of which Machines are gone, each with the time of its youngest Machine when the first of these was to go:
+    /// what was created later takes the place of one. When a Machine was created only the API server tells, and no host can
+    /// change it. `None` if nobody noted it.
+    fn since(&self, health: &Health<'a>) -> BTreeMap<&'a str, Option<Timestamp>> {
+        let is_gone = |name: &str, uid: Option<&str>| {
+            let machine = health.machines.get(name).map(|machine| &machine.facts);
+            machine.is_none_or(|it| it.is_deleted || uid.is_some_and(|uid| uid != it.uid))
+        };
+        let mut since: BTreeMap<&str, Option<Timestamp>> = BTreeMap::new();
+        for (_, set) in self.0.iter().filter(|(name, set)| is_gone(name, set.uid)) {
+            let newest = set.of.map(|of| of.newest);
+            let earliest = since.entry(set.name).or_insert(newest);
+            *earliest = (*earliest).min(newest);
+        }
+        since
     }
 
     /// Whether the replacement of this Machine is in progress.

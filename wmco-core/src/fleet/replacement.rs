@@ -1,5 +1,7 @@
 //! What is remembered of the replacement of a Machine.
 
+use crate::host_record::MachinesThen;
+
 /// The replacement of a Machine: what is remembered of it while the operator runs.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct Replacement {
@@ -7,6 +9,6 @@ pub struct Replacement {
     pub set: String,
     /// The Machine's UID, if it is known.
     pub uid: Option<String>,
-    /// Number of Machines that the MachineSet had then, if it is known.
-    pub of: Option<usize>,
+    /// The Machines of the MachineSet then, if they are known.
+    pub of: Option<MachinesThen>,
 }

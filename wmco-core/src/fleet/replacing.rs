@@ -52,9 +52,8 @@ pub(super) fn hand_out<'a>(
     if refusing.is_empty() {
         return;
     }
-    let successors = replaced.successors(health).into_values().flatten();
-    let successors = successors.map(|machine| machine.facts.name.as_str()).collect();
-    let gate = Gate::of(health, (&names, successors), desired, observed, &out.instances);
+    let gate =
+        Gate::of(health, (&names, replaced.successors(health)), desired, observed, &out.instances);
     for (_, number, machine) in refusing {
         let name = machine.facts.name.as_str();
         let Some(assignment) = out.instances.get(number) else { continue };
@@ -63,13 +62,14 @@ pub(super) fn hand_out<'a>(
             Ok(_) if !begun && desired.blocked => Err(Held::ClusterUnfit),
             Ok(_) if !begun && !slots.take(assignment.node_name()) => Err(Held::Budget),
             Ok(set) => {
-                replaced.begin(machine, set);
+                let of = health.machines_of(&set.name);
+                replaced.begin(machine, &set.name, of);
                 let address = key(name);
                 let record = observed.hosts.record(&address);
                 if record.is_some_and(|record| record.replaced_in.as_ref() == Some(&set.name)) {
                     Ok(set)
                 } else {
-                    let (set, of) = (set.name.clone(), set.replicas);
+                    let set = set.name.clone();
                     out.changes.insert(address, RecordChange::ToReplace { set, of });
                     Err(Held::RecordDue)
                 }
@@ -81,7 +81,7 @@ pub(super) fn hand_out<'a>(
             Err(held) => assignment.because = Because::ReplacementHeld(held),
             Ok(set) => {
                 let uid = &machine.facts.uid;
-                let (of, set) = (Some(set.replicas), set.name.clone());
+                let (of, set) = (health.machines_of(&set.name), set.name.clone());
                 let begun = Replacement { set, uid: Some(uid.clone()), of };
                 out.replacing.insert(name.to_owned(), begun);
                 assignment.intent = Intent::Replace(ReplacementPermit::for_machine(name, uid));

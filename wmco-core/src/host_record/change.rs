@@ -6,7 +6,7 @@ use std::net::Ipv4Addr;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::HostRecord;
+use super::{HostRecord, MachinesThen};
 use crate::digest::Sha256;
 use crate::host_key::HostKey;
 use crate::instances::Instance;
@@ -49,8 +49,8 @@ pub enum RecordChange {
     ToReplace {
         /// The MachineSet in which it is replaced.
         set: String,
-        /// Number of Machines that the MachineSet has.
-        of: usize,
+        /// The Machines of the MachineSet, if it is known when they were created.
+        of: Option<MachinesThen>,
     },
     /// Its Machine is no longer to be replaced.
     ToKeep,
@@ -60,8 +60,8 @@ pub enum RecordChange {
         machine: Option<String>,
         /// The MachineSet in which it is replaced.
         set: String,
-        /// Number of Machines that the MachineSet had then, if it is known.
-        of: Option<usize>,
+        /// The Machines of the MachineSet then, if they are known.
+        of: Option<MachinesThen>,
     },
     /// The keys that a login showed and accepted.
     Pinned {
@@ -208,7 +208,7 @@ impl RecordChange {
                 }
             }
             Self::ToReplace { set, of } => {
-                HostRecord { replaced_in: Some(set.clone()), replaced_of: Some(*of), ..there()? }
+                HostRecord { replaced_in: Some(set.clone()), replaced_of: *of, ..there()? }
             }
             Self::ToKeep => HostRecord { replaced_in: None, replaced_of: None, ..there()? },
             Self::Pinned { key, jump } => {

@@ -9,6 +9,7 @@ mod records;
 
 use std::net::Ipv4Addr;
 
+use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -79,15 +80,26 @@ pub struct HostRecord {
     /// slot.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub replaced_in: Option<String>,
-    /// Number of Machines that this MachineSet had at that decision.
+    /// The Machines of this MachineSet at that decision.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub replaced_of: Option<usize>,
+    pub replaced_of: Option<MachinesThen>,
     /// Hash of the public key that a rotation last proved by a login with that key alone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lets_in: Option<Sha256>,
     /// Hash of the public key that a rotation removed from the host after that.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key_removed: Option<Sha256>,
+}
+
+/// The Machines of a MachineSet when it was decided to replace one of them.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct MachinesThen {
+    /// Their number.
+    pub count: usize,
+    /// When the youngest of them was created: what is created later takes the place of one that is gone.
+    #[schemars(with = "String")]
+    pub newest: Timestamp,
 }
 
 impl HostRecord {

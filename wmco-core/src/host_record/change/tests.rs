@@ -63,7 +63,7 @@ fn the_order_of_writers_does_not_matter() {
 fn a_late_write_does_not_bring_a_forgotten_host_back() {
     let mut data = after(&[pinned(), RecordChange::Forgotten]);
     assert_eq!(data, BTreeMap::new());
-    let replaced = RecordChange::ToReplace { set: "win".into(), of: 3 };
+    let replaced = RecordChange::ToReplace { set: "win".into(), of: None };
     let keys = [RecordChange::LetsIn(None), RecordChange::KeyRemoved(Sha256::of(b"1"))];
     let others = [pinned(), closed(), RecordChange::RemovalConfirmed(true), replaced];
     for late in others.into_iter().chain(keys) {

@@ -1,6 +1,7 @@
 //! What may happen in a MachineSet while one of its Machines is made anew.
 
 use super::*;
+use crate::host_record::MachinesThen;
 
 /// `mac-2` of three was deleted by us, and its successor `mac-9` works; the host of `mac-1` refuses our key.
 fn succeeded() -> Case {
@@ -149,14 +150,13 @@ fn a_sibling_borrows_the_slot_only_once_it_was_not_ready_for_long() {
     assert_eq!(asks(not_ready), "");
     assert_eq!(asks(no_marks), "");
     assert_eq!(asks(not_ready_for_long), "node-1");
-    // The youngest is no successor while one is still to be made.
-    let youngest = expected().with(no_marks).with(|c| {
+    // An older version did not note which ones were there.
+    let unknown = expected().with(no_marks).with(|c| {
         (c.budget, c.claims) = (1, vec!["node-1"]);
         c.refused.clear();
-        c.machines.remove(1);
-        c.machines[0].created = Some(created(8));
+        c.host_keys = vec![record(2, r#", "replacedIn": "win""#)];
     });
-    assert_eq!(youngest.permits(), "");
+    assert_eq!(unknown.permits(), "node-1");
 }
 
 #[test]
@@ -202,7 +202,7 @@ fn a_machineset_that_cannot_grow_holds_no_slot() {
         });
         case.permits()
     };
-    assert_eq!(grown(r#", "replacedOf": 3"#), "node-3");
+    assert_eq!(grown(&of_three()), "node-3");
     assert_eq!(grown(""), "", "an older version did not say how many it had");
 }
 
@@ -231,7 +231,11 @@ fn a_replacement_that_somebody_took_off_record_goes_on() {
 fn what_was_begun_is_remembered_with_its_machine() {
     let case = made(1).with(|c| (c.refused, c.host_keys) = (vec!["mac-1"], vec![going(1)]));
     case.look(|out| {
-        let one = Replacement { set: "win".into(), uid: Some("uid-1".into()), of: Some(1) };
+        let one = Replacement {
+            set: "win".into(),
+            uid: Some("uid-1".into()),
+            of: Some(MachinesThen { count: 1, newest: created(1) }),
+        };
         assert_eq!(out.replacing, [("mac-1".to_owned(), one)].into());
     });
 }
