@@ -200,17 +200,32 @@ impl<'a> Replaced<'a> {
         instances: &[Assignment<'a>],
         unready: &BTreeSet<String>,
     ) -> BTreeSet<&'a str> {
-        let works = |machine: &Machine| health.assignment(machine, instances).is_some_and(works);
+        let works = |machine: &&Machine| {
+            machine.instance == Err(Unfit::Ignored)
+                || health.assignment(machine, instances).is_some_and(works)
+        };
         let of_set = |(set, since): (&'a str, Option<Timestamp>)| {
             let came = move |machine: &Machine| since.is_none_or(|_| machine.facts.created > since);
-            let mut successors = health.of_set(set).filter(|machine| came(machine)).peekable();
-            let is_over = successors.peek().is_some() && successors.all(works);
+            let successors = health.of_set(set).filter(|machine| came(machine));
+            let is_over = successors.filter(works).count() >= self.awaited(set, came, health);
             let may = move |machine: &&Machine| {
                 is_over || came(machine) || unready.contains(&machine.facts.name)
             };
             health.of_set(set).filter(may).map(|machine| machine.facts.name.as_str())
         };
         self.since(health).into_iter().flat_map(of_set).collect()
+    }
+
+    /// How many successors a MachineSet waits for: as many of its Machines as are gone, or have a permit to go, and as it
+    /// still is to have.
+    fn awaited(&self, set: &str, came: impl Fn(&Machine) -> bool, health: &Health<'a>) -> usize {
+        let of_set = || self.0.values().filter(|held| held.name == set);
+        let replicas = health.machines.set(set).map_or(0, |set| set.replicas);
+        let then = of_set().filter_map(|held| Some(held.of?.count)).max();
+        let wanted = then.map_or(replicas, |then| then.min(replicas));
+        let stays = |machine: &&Machine| !came(machine) && !self.contains(&machine.facts.name);
+        let stay = health.of_set(set).filter(stays).count();
+        of_set().count().min(wanted.saturating_sub(stay))
     }
 
     /// The Machines that have taken the place of those that are gone.

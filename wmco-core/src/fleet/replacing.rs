@@ -20,6 +20,7 @@ use crate::host_record::{HostRecord, KnownHosts, RecordChange};
 use crate::limits;
 use crate::login_keys::LoginKeys;
 use crate::machines::{Machine, Machines, Unfit, key};
+use crate::names;
 
 /// Gives permits to Machines whose hosts refuse our key, as long as there are `slots`. A Machine that does not work
 /// uses the slot that its MachineSet holds because of it.
@@ -66,13 +67,13 @@ pub(super) fn hand_out<'a>(
                 replaced.begin(machine, &set.name, of);
                 let address = key(name);
                 let record = observed.hosts.record(&address);
-                if record.is_some_and(|record| record.replaced_in.as_ref() == Some(&set.name)) {
-                    Ok(set)
-                } else {
+                let is_noted = record.is_some_and(|it| it.replaced_in.as_ref() == Some(&set.name));
+                // What is noted of the MachineSet may be old: the Machine may have waited since.
+                if !is_noted || record.is_some_and(|it| it.replaced_of != of) {
                     let set = set.name.clone();
                     out.changes.insert(address, RecordChange::ToReplace { set, of });
-                    Err(Held::RecordDue)
                 }
+                if is_noted { Ok(set) } else { Err(Held::RecordDue) }
             }
             held => held,
         };
@@ -268,9 +269,15 @@ impl<'a> Gate<'a> {
         first.map_or(Ok(set), |first| Err(Held::Unhealthy { first }))
     }
 
-    /// Whether a Machine has taken the place of one that is gone, and does not work.
+    /// Whether a Machine has taken the place of one that is gone, and does not work: it is out of service by us, or has
+    /// not been ready for long. Any other one may have worked a moment ago.
     fn has_not_succeeded(&self, machine: &Machine, assignment: &Assignment<'_>) -> bool {
-        self.successors.contains(machine.facts.name.as_str()) && !works(assignment)
+        let name = machine.facts.name.as_str();
+        let is_held = |node: &NodeFacts| {
+            node.holds_slot() || node.annotation(names::CORDONED_ANNOTATION).is_some()
+        };
+        let is_out = assignment.node.is_some_and(is_held) || self.long_unready.contains(name);
+        self.successors.contains(name) && !works(assignment) && is_out
     }
 
     /// Whether it is a Machine's turn while another one of its MachineSet is gone and not all work.

@@ -176,8 +176,17 @@ fn mark(node: &NodeFacts, marks: &DrainMarks) -> NodePatch {
     let mut patch = cordon(node, marks);
     if !node.holds_slot() {
         patch.labels.insert(names::UPGRADING_LABEL.into(), Some(names::TRUE.into()));
+        note_anew(node, marks, &mut patch);
     }
     patch
+}
+
+/// Forgets since when the node is cordoned. Pods that came while nothing kept them away may not be taken for pods that
+/// tolerate the cordon, also where the Node has lost the mark that is remembered.
+fn note_anew(node: &NodeFacts, marks: &DrainMarks, patch: &mut NodePatch) {
+    if marks.cordoned.is_some() || node.annotations.contains_key(names::CORDONED_SINCE_ANNOTATION) {
+        patch.annotations.insert(names::CORDONED_SINCE_ANNOTATION.into(), None);
+    }
 }
 
 /// Cordons the node and records whose cordon it is; empty if nothing is to be done.
@@ -198,12 +207,8 @@ pub(super) fn cordon(node: &NodeFacts, marks: &DrainMarks) -> NodePatch {
     if !node.unschedulable {
         patch.unschedulable = Some(true);
     }
-    // Pods that came while nothing kept them away may not be taken for pods that tolerate the cordon, also where the
-    // Node has lost the mark that is remembered.
-    let is_noted =
-        marks.cordoned.is_some() || node.annotations.contains_key(names::CORDONED_SINCE_ANNOTATION);
-    if is_noted && !patch.is_empty() {
-        patch.annotations.insert(names::CORDONED_SINCE_ANNOTATION.into(), None);
+    if !patch.is_empty() {
+        note_anew(node, marks, &mut patch);
     }
     patch
 }

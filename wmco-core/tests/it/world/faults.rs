@@ -30,8 +30,10 @@ pub(crate) struct Faults {
 pub(crate) struct Stuck {
     /// The verb of its action.
     pub(crate) verb: &'static str,
-    /// By instance.
+    /// By instance, since it was last asked for something else.
     pub(crate) tried: BTreeMap<String, Vec<Timestamp>>,
+    /// The same of what was asked for before.
+    pub(crate) before: Vec<(String, Vec<Timestamp>)>,
 }
 
 impl Faults {
@@ -44,6 +46,13 @@ impl Faults {
             return Err(Stop::Fail);
         }
         Ok(())
+    }
+
+    /// An instance is asked for something else.
+    pub(crate) fn asked_otherwise(&mut self, instance: &str) {
+        if let Some(stuck) = &mut self.stuck {
+            stuck.before.extend(stuck.tried.remove_entry(instance));
+        }
     }
 
     /// Fails a step of the kind that is out of order.

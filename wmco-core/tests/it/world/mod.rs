@@ -209,13 +209,16 @@ impl World {
 
     /// From now on each step with this verb fails.
     pub(crate) fn jam(&mut self, verb: &'static str) {
-        let stuck = Some(Stuck { verb, tried: BTreeMap::new() });
+        let stuck = Some(Stuck { verb, tried: BTreeMap::new(), before: Vec::new() });
         self.faults = Faults { stuck, ..Faults::default() };
     }
 
-    /// When each instance tried what fails each time.
-    pub(crate) fn tried(&self) -> impl Iterator<Item = &[Timestamp]> {
-        self.faults.stuck.iter().flat_map(|stuck| stuck.tried.values().map(Vec::as_slice))
+    /// When each instance tried what fails each time, apart for each thing that it was asked for.
+    pub(crate) fn tried(&self) -> impl Iterator<Item = (&str, &[Timestamp])> {
+        let stuck = || self.faults.stuck.iter();
+        let now = stuck().flat_map(|stuck| &stuck.tried);
+        let before = stuck().flat_map(|stuck| stuck.before.iter().map(|(name, at)| (name, at)));
+        now.chain(before).map(|(name, at)| (name.as_str(), at.as_slice()))
     }
 
     /// How often kubelets were started.

@@ -267,6 +267,7 @@ impl World {
             };
             if wake == Wake::AskedOtherwise {
                 worker.setbacks.clear();
+                self.faults.asked_otherwise(&key);
             }
             worker.memory.woken(wake, self.now);
         }

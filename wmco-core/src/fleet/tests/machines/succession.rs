@@ -45,6 +45,24 @@ fn successor_refuses(c: &mut Case) {
     c.refused.push("mac-9");
 }
 
+/// `mac-2` and `mac-3` were deleted by us; the successor of the first worked and refuses our key, that of the other is
+/// still to become a node.
+fn two_to_come() -> Case {
+    succeeded().with(successor_refuses).with(|c| {
+        c.refused.retain(|name| *name != "mac-1");
+        c.host_keys.push(going(3));
+        c.nodes.remove(2);
+        c.machines[2] = MachineFacts {
+            name: "mac-5".into(),
+            uid: "uid-5".into(),
+            created: Some(created(5)),
+            node: None,
+            phase: Some("Provisioned".into()),
+            ..machine(3)
+        };
+    })
+}
+
 /// Whether a Machine of the MachineSet is replaced next; otherwise why not.
 #[track_caller]
 fn next(case: Case, machine: &str, expected: Result<(), Held>) {
@@ -100,6 +118,10 @@ succession! {
     fn one_without_marks_waits_for_a_successor_that_refuses_in_its_slot: succeeded().with(no_marks)
         .with(successor_refuses)
         .with(|c| (c.nodes[1].annotations.clear(), held(&mut c.nodes[1])).0), "mac-1" => waits_for("mac-9");
+    fn a_successor_that_is_not_ready_for_a_moment_waits_for_another_one: two_to_come().with(|c| c.nodes[1].ready = false),
+        "mac-9" => waits_for("mac-5");
+    fn a_successor_without_marks_waits_for_another_one: two_to_come().with(|c| c.nodes[1].annotations.clear()), "mac-9"
+        => waits_for("mac-5");
     fn one_that_may_get_ready_again_keeps_its_place: succeeded().with(not_ready), "mac-1" => Err(Held::MayRecover);
     fn one_that_was_not_ready_for_long_is_next: succeeded().with(not_ready_for_long), "mac-1" => Ok(());
     fn one_without_marks_is_next_after_the_successor: succeeded().with(no_marks), "mac-1" => Ok(());
@@ -170,8 +192,6 @@ fn a_successor_borrows_the_slot_before_it_ever_worked() {
         case.with(no_marks).with(change).permits()
     };
     assert_eq!(joined(|_| ()), "node-2");
-    // Without the time when they were made nobody can tell.
-    assert_eq!(joined(|c| c.machines.iter_mut().for_each(|it| it.created = None)), "");
 }
 
 /// Nothing is gone any more, and the MachineSet holds its slot for the one that lacks its mark.
@@ -187,6 +207,50 @@ fn a_sibling_borrows_the_slot_as_soon_as_the_successor_works() {
     assert_eq!(asks(no_marks), "node-1");
     assert_eq!(asks(not_ready), "node-1");
     assert_eq!(asks(|c| (no_marks(c), c.nodes[1].ready = false).0), "");
+}
+
+/// One successor that works is not enough while two are gone, or another one is about to go.
+#[test]
+fn a_sibling_waits_for_as_many_successors_as_are_gone() {
+    let asks = |change: fn(&mut Case)| {
+        let case = succeeded().with(no_marks).with(|c| {
+            (c.budget, c.claims) = (1, vec!["node-1"]);
+            c.refused.clear();
+        });
+        case.with(change).permits()
+    };
+    let gone = |c: &mut Case| {
+        c.machines.remove(2);
+        c.nodes.remove(2);
+        c.host_keys.push(going(3));
+    };
+    assert_eq!(asks(gone), "");
+    assert_eq!(asks(|c| c.replaced = vec!["mac-3"]), "");
+    // No successor comes for one that nobody asks for any more, and one that people ignore is theirs.
+    let fewer = |c: &mut Case| {
+        c.machines.remove(1);
+        c.nodes.remove(1);
+        c.sets = vec![set(2)];
+    };
+    assert_eq!(asks(fewer), "node-1");
+    assert_eq!(asks(|c| c.machines[1].is_ignored = true), "node-1");
+    let more = |c: &mut Case| {
+        c.sets = vec![set(4)];
+        let created = Some(created(10));
+        c.machines.push(MachineFacts { node: None, phase: None, created, ..machine(4) });
+    };
+    assert_eq!(asks(more), "node-1");
+}
+
+/// The number and the times that count are those of the moment when one is to go.
+#[test]
+fn what_is_noted_of_a_machineset_is_noted_anew_when_it_changes() {
+    let grown = made(4).with(|c| (c.refused, c.host_keys) = (vec!["mac-2"], vec![going(2)]));
+    grown.look(|out| {
+        let of = Some(MachinesThen { count: 4, newest: created(1) });
+        let set = "win".to_owned();
+        assert_eq!(out.changes[&key("mac-2")], RecordChange::ToReplace { set, of });
+    });
 }
 
 /// A MachineSet that was to grow meanwhile, and cannot, has what it had.
