@@ -18,6 +18,9 @@ tests=${FLAKY_TESTS:-'
     | package(wmco-sim) & test(/round_trips|containerd/)
     | package(kube-testserver) & test(/watch|lease/)'}
 
+# Before the loops begin: a round is of tests, not of builds.
+NEXTEST_PROFILE=ci cargo nextest run --workspace --no-run
+
 busy=()
 trap 'kill "${busy[@]}" 2>/dev/null || true' EXIT
 for _ in $(seq "$loops"); do
