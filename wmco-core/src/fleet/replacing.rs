@@ -283,9 +283,9 @@ impl<'a> Gate<'a> {
     /// Whether it is a Machine's turn while another one of its MachineSet is gone and not all work.
     ///
     /// One that never was a node may go at any time: it may be the successor, and nobody misses it. So may a successor
-    /// that does not work: the others wait for it. Any other one waits until each of the others works or waits for its own replacement, so that no two are gone. One that is not
-    /// ready may get ready again for a while: its kubelet may only have lost the API server for a moment. A missing
-    /// mark says nothing, because the host itself may write it.
+    /// that does not work: the others wait for it. Any other one waits until each of the others works or waits for its
+    /// own replacement, so that no two are gone. One that is not ready may get ready again for a while: its kubelet may
+    /// only have lost the API server for a moment. A missing mark says nothing, because the host itself may write it.
     fn succession(
         &self,
         siblings: &Siblings<'_>,

@@ -127,8 +127,8 @@ impl Slots {
     /// Records which nodes may use the slots of Machines that are being replaced, one each: see [`Replaced::may_borrow`].
     ///
     /// A mark does not tell whose slot its node took. As many count as borrowed as go beyond the budget, those of other
-    /// MachineSets first: a slot that is lent once too often goes to a node that is out of service anyway, one that is not
-    /// lent lets a successor wait for what its MachineSet holds.
+    /// MachineSets first: a slot that is lent once too often goes to a successor, to what has been out of service for long,
+    /// or beside as many successors as are awaited; one that is not lent lets a successor wait for what its MachineSet holds.
     fn lend<'a>(
         &mut self,
         instances: &[Assignment<'a>],

@@ -11,7 +11,7 @@ use std::net::Ipv4Addr;
 
 use jiff::Timestamp;
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 
 pub use change::{ListedHost, RecordChange, RecordRefused};
 pub(crate) use known::Kept;
@@ -80,8 +80,8 @@ pub struct HostRecord {
     /// slot.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub replaced_in: Option<String>,
-    /// The Machines of this MachineSet at that decision.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// The Machines of this MachineSet at that decision. What cannot be read is absent: a slot is not given up for it.
+    #[serde(default, deserialize_with = "if_readable", skip_serializing_if = "Option::is_none")]
     pub replaced_of: Option<MachinesThen>,
     /// Hash of the public key that a rotation last proved by a login with that key alone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -100,6 +100,10 @@ pub struct MachinesThen {
     /// When the youngest of them was created: what is created later takes the place of one that is gone.
     #[schemars(with = "String")]
     pub newest: Timestamp,
+}
+
+fn if_readable<'de, D: Deserializer<'de>>(input: D) -> Result<Option<MachinesThen>, D::Error> {
+    Ok(MachinesThen::deserialize(serde_json::Value::deserialize(input)?).ok())
 }
 
 impl HostRecord {

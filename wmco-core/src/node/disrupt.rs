@@ -28,12 +28,20 @@ pub(super) fn empty(
 ) -> Option<Plan> {
     let because = || Because::DisruptionDue { purpose };
     let marks = observed.drain.marks;
+    let timeout = desired.release.drain_timeout;
+    let untouched = is_untouched(node, probe);
     let mut patch = mark(node, &marks);
     if !patch.is_empty() {
-        if marks.since.is_none() {
+        let Some(since) = marks.since else {
             patch.annotations.extend(begin(now).annotations);
+            return Some(Plan::step(Action::PatchNode(patch), because()));
+        };
+        // Somebody takes off what keeps pods away: that holds the slot no longer than pods may.
+        let drain = Drain::new((since, purpose), timeout, &observed.drain, &[], now);
+        if now >= drain.deadline && untouched {
+            return Some(give_back(desired, node, observed, &drain, now));
         }
-        return Some(Plan::step(Action::PatchNode(patch), because()));
+        return Some(Plan::step(Action::PatchNode(patch), Because::MetadataDiffers));
     }
     let (Some(since), Some(cordoned)) = (marks.since, marks.cordoned) else {
         // The cordon is there, so no pod comes any more but those that tolerate it.
@@ -62,9 +70,7 @@ pub(super) fn empty(
         }
         return node.drain_notice.is_some().then(unblocked);
     }
-    let timeout = desired.release.drain_timeout;
     let drain = Drain::new((since, purpose), timeout, &observed.drain, &pods, now);
-    let untouched = is_untouched(node, probe);
     if now >= drain.deadline && untouched {
         return Some(give_back(desired, node, observed, &drain, now));
     }

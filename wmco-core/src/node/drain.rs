@@ -1,15 +1,15 @@
 //! A long drain: how long the operator waits, and what it reports.
 //!
 //! The record on the Node outlives the operator. It is a copy: [`Memory`](super::Memory) reads it when it first
-//! sees a Node and after each change of ours, because a host may write it, too.
+//! sees a Node, and then knows only its own changes, because a host may write it, too.
 
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::core::v1::NodeCondition;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::Purpose;
 use super::condition::condition;
+use super::{NodePatch, Purpose};
 use crate::facts::{DrainNotice, DrainStage, GivenUp, NodeFacts, PodFacts};
 use crate::limits;
 use crate::names;
@@ -81,6 +81,23 @@ impl DrainMarks {
             since: past(names::DRAIN_SINCE_ANNOTATION),
             cordoned: past(names::CORDONED_SINCE_ANNOTATION),
             given_up: given_up.filter(|given_up| given_up.retry_at <= now + longest_pause(timeout)),
+        }
+    }
+
+    /// Applies our change of the Node.
+    pub(super) fn change(&mut self, patch: &NodePatch, timeout: SignedDuration, now: Timestamp) {
+        let set = patch.annotations.iter().filter_map(|(k, v)| Some((k.clone(), v.clone()?)));
+        let written = NodeFacts { annotations: set.collect(), ..NodeFacts::default() };
+        let written = Self::of(&written, timeout, now);
+        let is_changed = |name: &str| patch.annotations.contains_key(name);
+        if is_changed(names::DRAIN_SINCE_ANNOTATION) {
+            self.since = written.since;
+        }
+        if is_changed(names::CORDONED_SINCE_ANNOTATION) {
+            self.cordoned = written.cordoned;
+        }
+        if is_changed(names::DRAIN_GIVEN_UP_ANNOTATION) {
+            self.given_up = written.given_up;
         }
     }
 
@@ -206,14 +223,16 @@ impl<'a> Drain<'a> {
         let blockers = self.blockers();
         let pods_left = || self.pods.iter().map(|pod| format!("pod {pod} is there")).collect();
         let pods: Vec<String> = if blockers.is_empty() { pods_left() } else { blockers };
+        let why = if pods.is_empty() {
+            "somebody takes the cordon off each time; leave it on until the node is given back"
+                .to_owned()
+        } else {
+            format!("{}; let them go or delete them", in_short(&pods))
+        };
         let message = format!(
             "the drain for {}, which began at {:.0}, was given up ({} in a row), the next one begins after \
-             {:.0}: {}; let them go or delete them",
-            self.purpose,
-            self.since,
-            given_up.times,
-            given_up.retry_at,
-            in_short(&pods)
+             {:.0}: {why}",
+            self.purpose, self.since, given_up.times, given_up.retry_at,
         );
         DrainNotice { stage: DrainStage::GivenUp, message }
     }

@@ -44,9 +44,11 @@ pub struct Memory {
     pods: Option<Vec<PodFacts>>,
     search: Search,
     waiting: Option<Waiting>,
-    /// The record of the drain on the Node with this UID, from when the Node was first seen or from our last
-    /// change. A later change by the host does not count, so that it cannot keep a slot that way.
+    /// The record of the drain on the Node with this UID, from when the Node was first seen, with our changes. A later
+    /// change by others does not count, so that nobody keeps a slot that way.
     marks: Option<(String, DrainMarks)>,
+    /// The record with the changes of the last plan.
+    marks_then: DrainMarks,
     /// Evictions that were refused at the last attempt.
     refused: Option<Vec<Refusal>>,
     /// Whether pods that came after the cordon were asked to leave while the node held its slot.
@@ -146,8 +148,11 @@ impl Memory {
             }
             plan = self.meanwhile(inputs, &patch, until, now);
         }
-        if plan.steps.iter().any(|step| changes_marks(&step.action)) {
-            self.marks = None;
+        self.marks_then = self.drain_marks();
+        for step in &plan.steps {
+            if let Action::PatchNode(patch) = &step.action {
+                self.marks_then.change(patch, desired.release.drain_timeout, now);
+            }
         }
         plan
     }
@@ -181,7 +186,8 @@ impl Memory {
         })
     }
 
-    /// The rest of the work, as if the Node had what is not corrected now.
+    /// The rest of the work, as if the Node had what is not corrected now. Without a slot's label and cordon nothing goes
+    /// on, but a drain ends in time.
     fn meanwhile(
         &mut self,
         inputs: &InstanceInputs,
@@ -189,6 +195,11 @@ impl Memory {
         until: Timestamp,
         now: Timestamp,
     ) -> Plan {
+        if patch.unschedulable.is_some() || patch.labels.contains_key(names::UPGRADING_LABEL) {
+            let ends = self.drain_marks().since.map(|it| it + inputs.desired.release.drain_timeout);
+            let ends = ends.filter(|ends| *ends > now);
+            return Plan::wait(Awaited::OtherWriter, ends.map_or(until, |ends| ends.min(until)));
+        }
         let mut inputs = inputs.clone();
         if let Some(node) = &mut inputs.node {
             let set = |values: &mut BTreeMap<String, String>,
@@ -245,12 +256,12 @@ impl Memory {
             (self.late_pods_asked, self.asked) = (false, None);
             return;
         };
-        let met = self.marks.as_ref().map(|(uid, _)| *uid == node.uid);
-        if met == Some(false) {
+        let is_other = self.marks.take_if(|(uid, _)| *uid != node.uid).is_some();
+        if is_other {
             // Another Node has registered meanwhile, for which earlier observations do not count.
             self.forget();
         }
-        if met != Some(true) {
+        if self.marks.is_none() {
             let marks = DrainMarks::of(node, desired.release.drain_timeout, now);
             self.marks = Some((node.uid.clone(), marks));
         }
@@ -292,7 +303,12 @@ impl Memory {
             self.search = Search::Open;
         }
         match outcome {
-            Outcome::NodeChanged { is_ours, .. } => self.is_patched = is_ours,
+            Outcome::NodeChanged { is_ours, .. } => {
+                self.is_patched = is_ours;
+                if let Some((_, marks)) = self.marks.as_mut().filter(|_| is_ours) {
+                    *marks = self.marks_then;
+                }
+            }
             Outcome::Looked(host) | Outcome::Worked(host) => {
                 self.look = Look::Current { host, after_request: self.restart_asked };
             }
@@ -387,6 +403,10 @@ impl Memory {
         self.search = Search::Open;
     }
 
+    fn drain_marks(&self) -> DrainMarks {
+        self.marks.as_ref().map(|(_, marks)| *marks).unwrap_or_default()
+    }
+
     fn observed(&self, inputs: &InstanceInputs) -> Observed {
         Observed {
             node: inputs.node.clone(),
@@ -397,7 +417,7 @@ impl Memory {
             known_closed: inputs.is_known_closed(),
             waiting: self.waiting,
             drain: DrainSeen {
-                marks: self.marks.as_ref().map(|(_, marks)| *marks).unwrap_or_default(),
+                marks: self.drain_marks(),
                 refused: self.refused.clone(),
                 late_pods_asked: self.late_pods_asked,
                 asked: self.asked,
@@ -417,32 +437,4 @@ fn corrections_in(plan: &Plan) -> impl Iterator<Item = &NodePatch> {
 
 fn since_epoch(now: Timestamp) -> Duration {
     now.duration_since(Timestamp::UNIX_EPOCH).unsigned_abs()
-}
-
-/// Whether an action changes the record of a drain.
-fn changes_marks(action: &Action) -> bool {
-    let notes = [
-        names::DRAIN_SINCE_ANNOTATION,
-        names::CORDONED_SINCE_ANNOTATION,
-        names::DRAIN_GIVEN_UP_ANNOTATION,
-    ];
-    match action {
-        Action::PatchNode(patch) => notes.iter().any(|note| patch.annotations.contains_key(*note)),
-        Action::Probe
-        | Action::ProbeWithOurs(_)
-        | Action::Upload(_)
-        | Action::ProbeStaged(_)
-        | Action::RecordRoot(_)
-        | Action::ProveKey(_)
-        | Action::ProveKeyRemoved(_)
-        | Action::SeekNode(_)
-        | Action::ListPods
-        | Action::Evict { .. }
-        | Action::TellDrain { .. }
-        | Action::Apply { .. }
-        | Action::RemoveLeftovers(_)
-        | Action::ForgetHost
-        | Action::DeleteNode(_)
-        | Action::DeleteMachine(_) => false,
-    }
 }

@@ -306,6 +306,16 @@ fn pods_that_came_while_the_cordon_was_lifted_are_waited_for() {
     settles(&mut after(start, &[rounds, then].concat())).unwrap();
 }
 
+/// A Node to which another Machine refers as well is left to people, with the slot that it holds.
+#[test]
+fn a_node_that_two_machines_claim_is_not_given_back() {
+    let start = Start { hosts: 1, budget: 1, features: 0, configured: true, sets: 2 };
+    let round = Event::Round(0);
+    let claim = Event::Of(MachineEvent::ReferTo(5, 1));
+    let events = [Event::NewServices, round, round, round, claim, Event::Wait];
+    settles(&mut after(start, &events)).unwrap();
+}
+
 /// What takes less than half a minute, or what `PROPTEST_CASES` asks for.
 fn cases() -> u32 {
     std::env::var("PROPTEST_CASES").ok().and_then(|text| text.parse().ok()).unwrap_or(400)

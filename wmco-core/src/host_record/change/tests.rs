@@ -193,3 +193,15 @@ fn a_machine_that_took_the_name_of_another_has_a_host_of_its_own() {
     assert_eq!((known.pin(ADDRESS), &record.pinned, &record.host_name), (None, &None, &None));
     assert_eq!(record.machine.as_deref(), Some("u-2"));
 }
+
+/// Its number of Machines is a hint; that it is being replaced, and its pin, are not lost with it.
+#[test]
+fn a_replacement_is_on_record_though_its_machines_are_not() {
+    for damaged in ["3", "null", r#""three""#, r#"{"count": 3}"#, r#"{"newest": "yesterday"}"#] {
+        let text = format!(r#"{{"machine": "u-1", "replacedIn": "win", "replacedOf": {damaged}}}"#);
+        let data = BTreeMap::from([(HostRecord::key_name("mac-1_machine"), text)]);
+        let known = KnownHosts::read(&data);
+        let record = known.record("mac-1_machine").unwrap_or_else(|| panic!("{damaged}: lost"));
+        assert_eq!((record.replaced_in.as_deref(), record.replaced_of), (Some("win"), None));
+    }
+}

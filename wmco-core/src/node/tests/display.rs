@@ -98,7 +98,7 @@ fn upgrade_begins() {
     insta::assert_snapshot!(upgrade().plan(), @"await a disruption slot, until 1970-01-01T00:30:00Z");
     insta::assert_snapshot!(upgrade().permitted().plan(), @r"
     upload 1 content, because the content of 1 file differs
-    patch-node cordon +upgrading +cordoned, because it is about to be disrupted for its upgrade
+    patch-node cordon +upgrading +cordoned +drain-since, because it is about to be disrupted for its upgrade
     then look again
     ");
 }
@@ -126,7 +126,7 @@ fn changed_services() {
     case.release().manifest.0.insert("services".into(), "[]".into());
     insta::assert_snapshot!(case.plan(), @"await a disruption slot, until 1970-01-01T00:30:00Z");
     insta::assert_snapshot!(case.permitted().plan(), @r"
-    patch-node cordon +upgrading +cordoned, because it is about to be disrupted for other services or certificates
+    patch-node cordon +upgrading +cordoned +drain-since, because it is about to be disrupted for other services or certificates
     then look again
     ");
     let mut case = Case::new().emptied();

@@ -21,7 +21,7 @@ fn draining(ago: SignedDuration, pods: Vec<PodFacts>) -> Case {
     })
 }
 
-fn pod(name: &str, leaves_by: Option<Timestamp>) -> PodFacts {
+pub(super) fn pod(name: &str, leaves_by: Option<Timestamp>) -> PodFacts {
     let uid = format!("uid-of-{name}");
     PodFacts { namespace: "default".into(), name: name.into(), uid, created: None, leaves_by }
 }
@@ -257,6 +257,7 @@ fn a_host_that_rewrites_its_notes_gains_no_time() {
     note(&mut case, NOW + TIMEOUT - SignedDuration::from_secs(1));
     let over = plan(&mut memory, &case, NOW + TIMEOUT);
     assert_eq!(over.steps[0].because, Because::DrainOverdue, "{over}");
+    memory.learn(Outcome::NodeChanged { resource_version: 1, is_ours: true });
     // Nor does it get the slot back at once by forgetting that it had its turn.
     let mut case = given_up(1, NOW);
     case.annotate(names::DRAIN_GIVEN_UP_ANNOTATION, "1 1970-01-01T01:05:00Z");

@@ -1,5 +1,6 @@
 //! How long what was seen counts.
 
+use super::drains::pod;
 use super::*;
 use crate::host_key::HostKey;
 use crate::host_record::HostRecord;
@@ -333,5 +334,102 @@ fn what_was_not_written_is_no_correction() {
         assert!(matches!(plan.steps[0].action, Action::PatchNode(_)), "{plan}");
         memory.learn(Outcome::NodeChanged { resource_version: 1, is_ours: false });
         assert_eq!(memory.done(&plan, NOW), None);
+    }
+}
+
+/// Somebody changes the Node back each time, as a controller does that keeps its own view of it.
+fn fought(mut inputs: InstanceInputs, host: &Probe, undo: impl Fn(&mut NodeFacts)) -> Fight {
+    let mut memory = Memory::default();
+    let (mut now, mut fight) = (NOW, Fight::default());
+    while now < NOW + SignedDuration::from_hours(3) {
+        let plan = memory.plan(&inputs, now);
+        for step in &plan.steps {
+            match &step.action {
+                Action::PatchNode(patch) => {
+                    fight.writes += 1;
+                    if step.because == Because::DrainOverdue {
+                        fight.ended = Some(now);
+                    }
+                    let node = inputs.node.as_mut().unwrap();
+                    apply(node, patch);
+                    undo(node);
+                    memory.learn(Outcome::NodeChanged { resource_version: 1, is_ours: true });
+                }
+                Action::Probe => {
+                    memory.learn(Outcome::Looked(HostSeen::Probed(Box::new(host.clone()))));
+                }
+                Action::ListPods => memory.learn(Outcome::Pods(vec![pod("db", None)])),
+                Action::Evict { .. } => memory.learn(Outcome::Evicted(Vec::new())),
+                Action::TellDrain { .. } => {}
+                other => panic!("{other} on a node that runs pods"),
+            }
+        }
+        fight.told += usize::from(memory.meets_other_writer());
+        match memory.done(&plan, now) {
+            _ if fight.ended.is_some() => break,
+            None => now += SignedDuration::from_millis(20),
+            Some(rest) => {
+                // Its change wakes the worker at once.
+                let is_calm = matches!(plan.next, Next::Await { what: Awaited::OtherWriter, .. });
+                now = if is_calm { rest.until } else { now + SignedDuration::from_millis(20) };
+                memory.woken(if is_calm { Wake::Deadline } else { Wake::NodeChanged }, now);
+            }
+        }
+    }
+    fight
+}
+
+#[derive(Default)]
+struct Fight {
+    writes: usize,
+    told: usize,
+    /// When the drain was given up.
+    ended: Option<Timestamp>,
+}
+
+fn apply(node: &mut NodeFacts, patch: &NodePatch) {
+    let set = |values: &mut BTreeMap<String, String>, key: &String, value: &Option<String>| {
+        match value {
+            Some(value) => values.insert(key.clone(), value.clone()),
+            None => values.remove(key),
+        };
+    };
+    patch.labels.iter().for_each(|(key, value)| set(&mut node.labels, key, value));
+    patch.annotations.iter().for_each(|(key, value)| set(&mut node.annotations, key, value));
+    node.unschedulable = patch.unschedulable.unwrap_or(node.unschedulable);
+}
+
+/// What keeps pods away is taken off each time: nothing is changed, few writes, one word, and the slot is free in time.
+#[test]
+fn a_drain_that_somebody_undoes_ends_in_time() {
+    let case = Case::new().with(|c| c.annotate(names::VERSION_ANNOTATION, "1.0.0")).permitted();
+    let HostSeen::Probed(host) = &case.observed.host else { panic!("it answers") };
+    let marks = [
+        names::CORDONED_ANNOTATION,
+        names::CORDONED_SINCE_ANNOTATION,
+        names::DRAIN_SINCE_ANNOTATION,
+    ];
+    let uncordon = |node: &mut NodeFacts| node.unschedulable = false;
+    let unmark = |node: &mut NodeFacts| {
+        marks.iter().for_each(|mark| {
+            node.annotations.remove(*mark);
+        })
+    };
+    let unlabel = |node: &mut NodeFacts| {
+        node.labels.remove(names::UPGRADING_LABEL);
+    };
+    let all = |node: &mut NodeFacts| {
+        (uncordon(node), unmark(node), unlabel(node));
+    };
+    let timeout = case.desired.release.drain_timeout;
+    let kinds: [(&str, &dyn Fn(&mut NodeFacts)); 4] =
+        [("cordon", &uncordon), ("marks", &unmark), ("label", &unlabel), ("all", &all)];
+    for (what, undo) in kinds {
+        let fight = fought(inputs(&case), host, undo);
+        let ended = fight.ended.unwrap_or_else(|| panic!("{what}: never"));
+        let late = ended.duration_since(NOW + timeout);
+        assert!(late <= SignedDuration::from_secs(1), "{what}: {late} late");
+        assert!(fight.writes <= 60, "{what}: {} writes in an hour", fight.writes);
+        assert_eq!(fight.told, 1, "{what}");
     }
 }

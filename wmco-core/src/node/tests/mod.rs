@@ -76,6 +76,7 @@ impl Case {
         }
         node.unschedulable = true;
         self.observed.pods = Some(Vec::new());
+        self.observed.drain.marks.since = Some(NOW);
         self.observed.drain.marks.cordoned = Some(NOW);
         self.permitted()
     }
@@ -285,7 +286,7 @@ fn observed() -> Observed {
         host: HostSeen::Probed(Box::new(probe)),
         known_closed: true,
         drain: DrainSeen {
-            marks: DrainMarks { since: Some(NOW), cordoned: None, given_up: None },
+            marks: DrainMarks { since: None, cordoned: None, given_up: None },
             ..DrainSeen::default()
         },
         ..Observed::default()

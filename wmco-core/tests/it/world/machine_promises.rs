@@ -262,17 +262,19 @@ impl World {
             let same = |it: &super::machines::Machine| internal_ipv4(&it.facts) == ipv4;
             machine.confused || others.any(|it| it.facts.name != machine.facts.name && same(it))
         };
+        let node = self.api.nodes.get(&host.name).map(|node| node.facts.uid.as_str());
+        // A Node that several claim is left to people.
+        let claims = |it: &super::machines::Machine| {
+            let refers = it.facts.node.as_ref().map(|node| node.uid.as_str());
+            node.is_some() && refers == node && host.machine.as_ref() != Some(&it.facts.name)
+        };
+        let mut machines = self.api.made.machines.values();
+        let at_entry = !host.is_slot()
+            && machines.any(|it| internal_ipv4(&it.facts).is_some_and(|ipv4| host.owns(ipv4)));
         let made = host.is_slot()
             && (!self.is_wanted_machine(host) || self.machine_of(host).is_some_and(odd));
-        let mut machines = self.api.made.machines.values();
-        let node = self.api.nodes.get(&host.name).map(|node| node.facts.uid.as_str());
-        let at_entry = !host.is_slot()
-            && machines.any(|it| {
-                let refers = it.facts.node.as_ref().map(|node| node.uid.as_str());
-                internal_ipv4(&it.facts).is_some_and(|ipv4| host.owns(ipv4))
-                    || node.is_some() && refers == node
-            });
-        made || at_entry || self.is_locked(host)
+        let claimed = self.api.made.machines.values().any(claims);
+        made || at_entry || claimed || self.is_locked(host)
     }
 
     /// How MachineSets and Machines differ from what people asked for.
