@@ -1,5 +1,6 @@
 //! A preview of the first steps of a pass, for a dry run.
 
+use std::cmp::Ordering;
 use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;
@@ -55,6 +56,15 @@ pub enum Then {
         /// The version that it gets.
         to: String,
     },
+    /// The node is set up anew in a slot of the disruption budget: its daemon was told to follow another version.
+    SetUpAnew {
+        /// The version that the daemon was told.
+        told: String,
+    },
+    /// The host restarts in a slot of the disruption budget, as somebody asked.
+    Restart,
+    /// The node goes back into service: its work is done, and it still holds a slot or our cordon.
+    PutBack,
     /// The host is given back and the Node deleted, in a slot of the disruption budget.
     Remove,
     /// Nothing, unless the host differs from what is wanted.
@@ -147,10 +157,19 @@ impl Then {
         if matches!(assignment.intent, Intent::Remove(_)) {
             return Self::Remove;
         }
-        match assignment.node.and_then(NodeFacts::version) {
-            None => Self::SetUp,
-            Some(same) if same == version => Self::Nothing,
-            Some(other) => Self::ChangeVersion { from: other.to_owned(), to: version.to_owned() },
+        let node = assignment.node.and_then(|node| Some((node, node.version()?)));
+        let Some((node, from)) = node else { return Self::SetUp };
+        let told = node.desired_version().filter(|told| *told != version);
+        if from != version {
+            Self::ChangeVersion { from: from.to_owned(), to: version.to_owned() }
+        } else if let Some(told) = told {
+            Self::SetUpAnew { told: told.to_owned() }
+        } else if node.wants_restart() {
+            Self::Restart
+        } else if node.holds_slot() || node.annotation(names::CORDONED_ANNOTATION).is_some() {
+            Self::PutBack
+        } else {
+            Self::Nothing
         }
     }
 }
@@ -188,7 +207,7 @@ pub enum InputObject {
     Machines,
     /// The cluster's networks, in which no host may be.
     Networks,
-    /// Nodes.
+    /// Nodes; an empty list of them tells that there is none.
     Nodes,
 }
 
@@ -209,7 +228,7 @@ pub fn missing_objects(
     let checks = [
         (InputObject::Hosts, has_hosts && lacks(InputObject::Hosts)),
         (InputObject::List, desired.entries.is_none() && ours().any(NodeFacts::is_byoh)),
-        (InputObject::Nodes, observed.nodes.is_empty() && has_hosts),
+        (InputObject::Nodes, has_hosts && lacks(InputObject::Nodes)),
         (InputObject::Machines, has_hosts && !has_machines && lacks(InputObject::Machines)),
         (InputObject::Keys, desired.keys.is_none() && ours().any(was_sealed)),
         (InputObject::Networks, has_entries && lacks(InputObject::Networks)),
@@ -271,8 +290,20 @@ impl fmt::Display for Then {
                 f,
                 "would then {} it from {} to {to}, drained, once it has a slot of the disruption budget",
                 verb_of_change(from, to),
-                cut(from, VERSION_BYTES)
+                foreign_version(from)
             ),
+            Self::SetUpAnew { told } => write!(
+                f,
+                "would then set it up anew, drained, once it has a slot of the disruption budget, because its daemon \
+                 was told to follow version {}",
+                foreign_version(told)
+            ),
+            Self::Restart => f.write_str(
+                "would then restart it, drained, once it has a slot of the disruption budget, as its node asks",
+            ),
+            Self::PutBack => {
+                f.write_str("would then put the node back into service, once it is ready")
+            }
             Self::Remove => f.write_str(
                 "would then give the host back and delete its node, once it has a slot of the disruption budget",
             ),
@@ -284,11 +315,21 @@ impl fmt::Display for Then {
 /// Most bytes of a Node's version that are shown.
 const VERSION_BYTES: usize = 64;
 
+/// A version that somebody else may have written: in quotes if it is none.
+fn foreign_version(text: &str) -> String {
+    let shown = cut(text, VERSION_BYTES);
+    let rest = if shown == text { "" } else { ".." };
+    if Version::parse(text).is_ok() { format!("{shown}{rest}") } else { format!("{shown:?}{rest}") }
+}
+
+/// What a change of versions is called. Builds of one version are not older or newer than each other: what follows the
+/// three numbers is the commit.
 fn verb_of_change(from: &str, to: &str) -> &'static str {
-    match Version::parse(from).ok().zip(Version::parse(to).ok()) {
-        Some((from, to)) if from > to => "downgrade",
-        Some(_) => "upgrade",
-        None => "bring",
+    let numbers = |text| Version::parse(text).ok().map(|it| (it.major, it.minor, it.patch));
+    match numbers(from).zip(numbers(to)).map(|(from, to)| from.cmp(&to)) {
+        Some(Ordering::Greater) => "downgrade",
+        Some(Ordering::Less) => "upgrade",
+        Some(Ordering::Equal) | None => "bring",
     }
 }
 

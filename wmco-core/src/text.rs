@@ -49,13 +49,13 @@ pub fn printable(text: &str) -> String {
         .collect()
 }
 
-/// Whether a terminal obeys `letter` instead of showing it: control characters, and marks that turn the direction of
-/// writing.
+/// Whether a terminal obeys `letter` instead of showing it: control characters, separators of lines, and marks that turn
+/// the direction of writing.
 pub fn steers_terminals(letter: char) -> bool {
     letter.is_control()
         || matches!(
             letter,
-            '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}'
+            '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}'
         )
 }
 

@@ -20,6 +20,13 @@ pub(super) fn infrastructure(objects: &Objects) -> Result<Option<&Located<Value>
     input::of_cluster(objects, CONFIGURATION, INFRASTRUCTURE_KIND)
 }
 
+/// Whether the input tells the platform and the addresses of the API server and the ingress: an Infrastructure that nobody
+/// filled in does not.
+pub(super) fn tells_infrastructure(objects: &Objects) -> Result<bool, InputError> {
+    let status = infrastructure(objects)?.and_then(|it| it.object.get("status")?.as_object());
+    Ok(status.is_some_and(|status| !status.is_empty()))
+}
+
 /// A part of the one object of a kind in OpenShift's configuration.
 fn part<T: DeserializeOwned>(
     objects: &Objects,

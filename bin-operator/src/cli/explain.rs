@@ -16,7 +16,7 @@ use wmco_csr::{
     decide,
 };
 
-use super::cluster_facts::{cluster_facts, infrastructure};
+use super::cluster_facts::{cluster_facts, tells_infrastructure};
 use super::explain_mirror::Mirror;
 use super::{Answer, Output, tell};
 use crate::input::{self, InputError, Located, Objects, Reader, Selection};
@@ -222,6 +222,7 @@ enum Assumption {
     Machines,
     Names,
     Nodes,
+    OtherNodes,
     Platform,
     ServiceNetwork,
 }
@@ -246,6 +247,10 @@ impl Assumption {
                 "hosts are not asked for their addresses, so a Node is believed what nobody else \
                  has; the operator believes hosts only, tell what they report with --facts FILE"
             }
+            Self::OtherNodes => {
+                "no Node in the input, so a name or an address could be another one's; an empty NodeList \
+                 says that there is none"
+            }
             Self::Platform => {
                 "no Infrastructure in the input, so a Node has the first label of its host's name, \
                  as on platform None"
@@ -265,19 +270,13 @@ impl Given<'_> {
         let of_kubelet = |decision: &&Decision<'_>| {
             matches!(decision.kind(), Some(Kind::KubeletClient | Kind::KubeletServing))
         };
+        let gives_names = decisions.iter().filter(of_kubelet).any(is_approved);
         let open = [
             (Assumption::Platform, cluster.node_names == NodeNames::Unknown),
-            (
-                Assumption::ClusterAddresses,
-                infrastructure(objects)?.is_none()
-                    && decisions.iter().filter(of_kubelet).any(is_approved),
-            ),
+            (Assumption::ClusterAddresses, gives_names && !tells_infrastructure(objects)?),
             (Assumption::ServiceNetwork, cluster.addresses.services.is_none()),
-            (
-                Assumption::Machines,
-                !self.selection.tells_machines()
-                    && decisions.iter().filter(of_kubelet).any(is_approved),
-            ),
+            (Assumption::Machines, gives_names && !self.selection.tells_machines()),
+            (Assumption::OtherNodes, gives_names && !self.selection.tells_nodes()),
             (Assumption::Names, self.facts.addresses.is_none()),
             (Assumption::Nodes, self.facts.addresses.is_none()),
         ];
@@ -295,7 +294,9 @@ impl Given<'_> {
         let mut cluster = view.cluster().clone();
         match assumption {
             // What is not known could belong to them, whatever it is.
-            Assumption::ClusterAddresses | Assumption::Machines => return Ok(true),
+            Assumption::ClusterAddresses | Assumption::Machines | Assumption::OtherNodes => {
+                return Ok(true);
+            }
             Assumption::Names => {
                 let nobody = Some(BTreeMap::new());
                 let facts = Facts { addresses: nobody, ..self.facts.clone() };

@@ -135,8 +135,9 @@ fn no(reason: impl Into<anyhow::Error>) -> Answer {
     Answer::No
 }
 
-/// Writes one line for people to standard error.
+/// Writes a message for people to standard error: one line, and others indented, so that no foreign text begins one.
 fn tell(label: &str, text: &str) {
+    let text = for_terminals(text.trim_end()).replace('\n', "\n  ");
     // Nobody is left to be told if standard error is gone.
-    let _ = writeln!(io::stderr(), "{label}: {}", for_terminals(text));
+    let _ = writeln!(io::stderr(), "{label}: {text}");
 }

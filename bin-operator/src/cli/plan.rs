@@ -21,7 +21,7 @@ use wmco_core::secret::Secret as Hidden;
 
 use super::check::NAMES_NOT_ASKED;
 use super::check_cluster::cluster_seen;
-use super::cluster_facts::{cluster_facts, infrastructure};
+use super::cluster_facts::{cluster_facts, infrastructure, tells_infrastructure};
 use super::{Answer, GuardOption, Output, tell};
 use crate::VERSION;
 use crate::input::{InputError, Objects, Reader, Selection};
@@ -101,9 +101,10 @@ impl Plan {
         let plan = preview(&assignments, &hosts, desired.keys, &release, Timestamp::now());
         let given = [
             (InputObject::Hosts, kept.is_some()),
-            (InputObject::Infrastructure, infrastructure(&objects)?.is_some()),
+            (InputObject::Infrastructure, tells_infrastructure(&objects)?),
             (InputObject::Machines, selection.tells_machines()),
             (InputObject::Networks, cluster.services.is_some()),
+            (InputObject::Nodes, selection.tells_nodes()),
         ];
         let given: BTreeSet<_> =
             given.into_iter().filter(|(_, is_given)| *is_given).map(|(object, _)| object).collect();

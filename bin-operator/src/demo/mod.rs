@@ -17,6 +17,7 @@ mod unfit;
 mod view;
 
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use kube_testserver::TestServer;
@@ -55,9 +56,14 @@ pub async fn run(options: Options, stop: CancellationToken) -> anyhow::Result<bo
     })
     .await?;
     if options.machines > 0 {
-        let latency = options.latency;
-        let far = move |_: &str, host: SimHostBuilder| host.latency(latency);
-        stage.start_machines(|machines| machines.adjust(far)).await?;
+        let Options { latency, successor_fault, .. } = options;
+        let (first, started) = (usize::from(options.machines), AtomicUsize::new(0));
+        let adjust = move |_: &str, host: SimHostBuilder| {
+            let is_successor = started.fetch_add(1, Ordering::Relaxed) >= first;
+            let fault = successor_fault.filter(|_| is_successor);
+            fault.into_iter().fold(host.latency(latency), SimHostBuilder::fault)
+        };
+        stage.start_machines(|machines| machines.adjust(adjust)).await?;
         stage.scale(MACHINE_SET, options.machines.into())?;
     }
     let addresses: Vec<String> = stage.hosts.iter().map(|(ip, _)| ip.to_owned()).collect();

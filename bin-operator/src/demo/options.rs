@@ -38,6 +38,9 @@ pub struct Options {
     /// Fault of the first host, for example black-hole or drop-upload=100000
     #[arg(long = "fault", value_name = "KIND")]
     pub faults: Vec<Fault>,
+    /// Fault of the hosts of all Machines that come after the first ones, for example refuse-authentication
+    #[arg(long, value_name = "KIND")]
+    pub successor_fault: Option<Fault>,
 }
 
 /// Why the cluster is not fit for Windows nodes.

@@ -89,6 +89,12 @@ impl<'a> Selection<'a> {
             || none.any(|list| text(list, "/kind") == MACHINE.2 && is_of_machine_api(list))
     }
 
+    /// Whether the input tells which Nodes there are, be it that there is none.
+    pub fn tells_nodes(&self) -> bool {
+        let mut none = self.objects.empty_lists.iter();
+        !self.objects.nodes.is_empty() || none.any(|list| text(list, "/kind") == "Node")
+    }
+
     /// The MachineSets.
     pub fn machine_sets(&self) -> impl Iterator<Item = &'a Value> {
         self.located_machine_sets().map(|set| &set.object)

@@ -365,7 +365,24 @@ fn a_host_on_record_would_only_be_probed_and_what_follows_is_told() {
         ),
         (
             version("old"),
-            "would then bring it from old to 2.0.0, drained, once it has a slot of the disruption budget",
+            "would then bring it from \"old\" to 2.0.0, drained, once it has a slot of the disruption budget",
+        ),
+        (
+            version("2.0.0-0a1b2c3"),
+            "would then bring it from 2.0.0-0a1b2c3 to 2.0.0, drained, once it has a slot of the disruption budget",
+        ),
+        (
+            format!("{}, {}: 1.9.0", version("2.0.0"), names::DESIRED_VERSION_ANNOTATION),
+            "would then set it up anew, drained, once it has a slot of the disruption budget, because its daemon was \
+             told to follow version 1.9.0",
+        ),
+        (
+            format!("{}, {}: ''", version("2.0.0"), names::REBOOT_ANNOTATION),
+            "would then restart it, drained, once it has a slot of the disruption budget, as its node asks",
+        ),
+        (
+            format!("{}, {}: operator", version("2.0.0"), names::CORDONED_ANNOTATION),
+            "would then put the node back into service, once it is ready",
         ),
     ] {
         let planned = planned_on_record(&kept, &annotations);
@@ -382,7 +399,7 @@ fn what_others_wrote_makes_no_line() {
     let version = format!("{}: {forged:?}", names::VERSION_ANNOTATION);
     let shown = lines(planned_on_record(&format!("10.0.0.1: {}", pinned().0), &version));
     assert_eq!(shown.len(), 3, "{shown:#?}");
-    assert!(shown[2].contains(r"bring it from 1.0.0\n10.0.0.9: leave"), "{shown:#?}");
+    assert!(shown[2].contains(r#"bring it from "1.0.0\n10.0.0.9: leave"#), "{shown:#?}");
     let input = r#"
 kind: ConfigMap
 metadata: {name: windows-instances}
@@ -408,6 +425,27 @@ fn a_host_whose_pinned_key_is_gone_would_not_be_logged_in_to() {
         line.starts_with("  would not log in: the pinned key `10.0.0.1` is gone"),
         "{planned:?}"
     );
+}
+
+#[test]
+fn a_long_version_is_cut_with_a_mark() {
+    let version = format!("{}: {}", names::VERSION_ANNOTATION, "x".repeat(65));
+    let planned = planned_on_record(&format!("10.0.0.1: {}", pinned().0), &version);
+    let shown = format!("bring it from \"{}\".. to 2.0.0", "x".repeat(64));
+    assert!(planned.out.contains(&shown), "{planned:?}");
+}
+
+/// No API server lets such a name in, but a file may hold anything.
+#[test]
+fn the_name_of_a_machine_makes_no_note() {
+    let machine = "kind: Machine\nmetadata: {name: \"mine\\nerror: all\\u2028error: is\", labels: \
+                   {machine.openshift.io/os-id: Windows, windowsmachineconfig.openshift.io/ignore: \"true\"}}\n";
+    let planned = run(&["plan", "-f", "-"], machine);
+    assert!(
+        planned.err.contains("note: machine mine\n  error: all\\u{2028}error: is"),
+        "{planned:?}"
+    );
+    assert_eq!(labelled(&planned, "error: "), Vec::<&str>::new(), "{planned:?}");
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Checks of the cluster's platform, and of the API server's URL for nodes.
 
-use std::net::Ipv6Addr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use serde_json::Value;
 
@@ -89,6 +89,10 @@ fn internal_url(infrastructure: &Value) -> Option<Finding> {
 
 /// Whether `url` is one of https, of a host alone, with a port from 1 to 65535 if with any.
 fn is_usable(url: &str) -> bool {
+    // The parser drops it.
+    if url.contains('#') {
+        return false;
+    }
     let Ok(url) = url.parse::<http::Uri>() else { return false };
     let Some(authority) = url.authority() else { return false };
     let port = authority.port_u16();
@@ -102,12 +106,20 @@ fn is_usable(url: &str) -> bool {
         && port != Some(0)
 }
 
-/// Whether it is a name of the DNS, an IPv4 address, or an IPv6 address in brackets.
+/// Whether it is a name of the DNS, an IPv4 address, or an IPv6 address in brackets, and not that of each node itself.
 fn is_host(host: &str) -> bool {
-    match host.strip_prefix('[') {
-        Some(rest) => rest.strip_suffix(']').is_some_and(|ip| ip.parse::<Ipv6Addr>().is_ok()),
-        None => is_dns_subdomain(&host.strip_suffix('.').unwrap_or(host).to_ascii_lowercase()),
+    let ip = match host.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')) {
+        Some(ipv6) => ipv6.parse::<Ipv6Addr>().map(IpAddr::V6),
+        None => host.parse::<Ipv4Addr>().map(IpAddr::V4),
+    };
+    if let Ok(ip) = ip {
+        return !ip.is_loopback() && !ip.is_unspecified();
     }
+    let name = host.strip_suffix('.').unwrap_or(host).to_ascii_lowercase();
+    let last = name.rsplit('.').next().unwrap_or_default();
+    // Resolvers take such a name for an address.
+    let is_number = last.bytes().all(|byte| byte.is_ascii_digit());
+    is_dns_subdomain(&name) && !is_number && last != "localhost"
 }
 
 fn control_plane(infrastructure: &Value) -> Option<Finding> {

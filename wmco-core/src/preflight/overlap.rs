@@ -7,18 +7,31 @@ use super::overlay::{OPERATOR_NETWORK, OVERLAY_PODS};
 use super::{ClusterSeen, Finding, Requirement, Severity, field};
 use crate::ip_network::IpNetwork;
 
+const SERVICES: &str = "spec.serviceNetwork";
+const PODS: &str = "spec.clusterNetwork";
+
 /// A network with the field that names it.
 struct Named {
     object: &'static str,
+    /// The list in which it stands.
+    list: &'static str,
     field: String,
     network: IpNetwork,
+    /// Whether the other object has it, too.
+    in_both: bool,
+}
+
+impl Named {
+    /// Whether both may not have an address in common. One list in both objects is one list, which may change.
+    fn is_beside(&self, other: &Self) -> bool {
+        self.object == other.object || self.in_both || other.in_both || self.list != other.list
+    }
 }
 
 pub(super) fn check(seen: &ClusterSeen, found: &mut Vec<Finding>) {
     let networks = networks(seen);
     for (number, named) in networks.iter().enumerate() {
-        // One field is one network, which may grow.
-        let mut before = networks.iter().take(number).filter(|other| other.field != named.field);
+        let mut before = networks.iter().take(number).filter(|other| other.is_beside(named));
         let other = before.find(|other| other.network.overlaps(&named.network));
         found.extend(other.map(|other| finding(named, other)));
     }
@@ -28,23 +41,30 @@ pub(super) fn check(seen: &ClusterSeen, found: &mut Vec<Finding>) {
 /// differ: a change of networks is on its way then.
 fn networks(seen: &ClusterSeen) -> Vec<Named> {
     let (set_up, asked) = (seen.network.object(), seen.operator_network.object());
-    let mut networks = Vec::new();
+    let mut networks: Vec<Named> = Vec::new();
     for (object, from) in [(NETWORK, set_up), (OPERATOR_NETWORK, asked)] {
-        let services = texts(from, "spec.serviceNetwork").into_iter();
-        let services = services.map(|(at, text)| (at, text.parse().ok()));
-        let pods = of_pods(from, "spec.clusterNetwork");
-        for (field, network) in services.chain(pods) {
+        let services = texts(from, SERVICES).into_iter();
+        let services = services.map(|(at, text)| (SERVICES, at, text.parse().ok()));
+        let pods = of_pods(from, PODS).map(|(at, network)| (PODS, at, network));
+        for (list, field, network) in services.chain(pods) {
             let Some(network) = network else { continue };
-            let is_known =
-                |named: &Named| named.object != object && named.network.is_same(&network);
-            if !networks.iter().any(is_known) {
-                networks.push(Named { object, field, network });
+            let is_same = |named: &&mut Named| {
+                named.object != object
+                    && named.list == list
+                    && !named.in_both
+                    && named.network.is_same(&network)
+            };
+            if let Some(same) = networks.iter_mut().find(is_same) {
+                same.in_both = true;
+            } else {
+                networks.push(Named { object, list, field, network, in_both: false });
             }
         }
     }
     let overlay = of_pods(asked, OVERLAY_PODS);
     networks.extend(overlay.filter_map(|(field, network)| {
-        Some(Named { object: OPERATOR_NETWORK, field, network: network? })
+        let (object, list) = (OPERATOR_NETWORK, OVERLAY_PODS);
+        Some(Named { object, list, field, network: network?, in_both: false })
     }));
     networks
 }

@@ -38,6 +38,10 @@ pub(super) fn check(seen: &ClusterSeen, found: &mut Vec<Finding>) {
             Ok(network) => {
                 let reserved = network.reserved().map(|is| in_reserved(network, is));
                 found.extend(reserved.map(|seen| pods(&at, seen)));
+                if network.prefix() > NODE_PREFIX {
+                    let seen = format!("is {network}, which has no /{NODE_PREFIX} for a node");
+                    found.push(pods(&at, seen));
+                }
                 let entry = list.and_then(|list| list.get(index));
                 found.extend(entry.and_then(|entry| undivided(entry, network, index)));
             }
@@ -50,6 +54,9 @@ pub(super) fn check(seen: &ClusterSeen, found: &mut Vec<Finding>) {
 /// Field with the networks of pods on Windows nodes.
 pub(super) const OVERLAY_PODS: &str =
     "spec.defaultNetwork.ovnKubernetesConfig.hybridOverlayConfig.hybridClusterNetwork";
+
+/// What each node gets of such a network.
+const NODE_PREFIX: u8 = 24;
 
 fn off() -> Finding {
     Finding {
@@ -89,8 +96,9 @@ fn undivided(entry: &Value, network: &IpNetwork, index: usize) -> Option<Finding
         at: field(OPERATOR_NETWORK, &format!("{OVERLAY_PODS}[{index}].hostPrefix")),
         seen: format!("{} in network {network}", shown(Some(prefix))),
         needed: "a longer prefix than that of the network, of at most 32".to_owned(),
-        next_step: "correct it: so long as the overlay does not read it nodes get parts of /24"
-            .to_owned(),
+        next_step: format!(
+            "correct it: so long as the overlay does not read it nodes get parts of /{NODE_PREFIX}"
+        ),
     })
 }
 

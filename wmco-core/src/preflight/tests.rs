@@ -105,6 +105,68 @@ fn one_network_in_both_objects_does_not_overlap_itself() {
     }
 }
 
+/// The places of overlaps between the networks of pods that are set up and those that are asked for.
+fn overlaps(set_up: &[&str], asked: &[&str]) -> Vec<String> {
+    let list = |cidrs: &[&str]| {
+        Value::from_iter(cidrs.iter().map(|cidr| json!({"cidr": cidr, "hostPrefix": 23})))
+    };
+    let mut seen = fine();
+    set(&mut seen.network, "/spec/clusterNetwork", list(set_up));
+    let Seen::Object(network) = &mut seen.operator_network else { panic!() };
+    network["spec"]["clusterNetwork"] = list(asked);
+    set(
+        &mut seen.operator_network,
+        OVERLAY,
+        json!({"hybridClusterNetwork": [{"cidr": "10.240.0.0/16"}]}),
+    );
+    cluster(&seen).into_iter().map(|finding| finding.at).collect()
+}
+
+#[test]
+fn networks_of_one_list_may_move_and_grow_but_not_overlap() {
+    let none: [&str; 0] = [];
+    let (old, grown, new) = ("10.128.0.0/14", "10.128.0.0/13", "10.200.0.0/16");
+    assert_eq!(overlaps(&[old], &[new, grown]), none, "it grows behind a new one");
+    assert_eq!(overlaps(&[old, new], &[new, old]), none, "another order");
+    let second = "networks.operator.openshift.io/cluster, field `spec.clusterNetwork[1].cidr`,";
+    let first = "networks.operator.openshift.io/cluster, field `spec.clusterNetwork[0].cidr`,";
+    assert_eq!(overlaps(&[old], &[old, old]), [second], "it is there twice");
+    assert_eq!(overlaps(&[old], &[new, new]), [second], "another one is there twice");
+    assert_eq!(overlaps(&[old], &[grown, old]), [first], "a larger one beside it");
+}
+
+#[test]
+fn a_url_by_which_nodes_reach_the_api_server() {
+    let is_fine = |url: &str| {
+        let mut seen = fine();
+        set(&mut seen.infrastructure, "/status/apiServerInternalURI", json!(url));
+        cluster(&seen).is_empty()
+    };
+    for url in [
+        "https://api-int.a.test:6443",
+        "https://10.0.0.9",
+        "https://[fd00::1]:6443/",
+        "https://1.a",
+    ] {
+        assert!(is_fine(url), "{url}");
+    }
+    let wrong = [
+        "https://api-int.a.test:6443#part",
+        "https://api-int.a.test:6443/#",
+        "https://10.0.0.999:6443",
+        "https://10.0.0:6443",
+        "https://localhost:6443",
+        "https://api.localhost.",
+        "https://127.0.0.1:6443",
+        "https://0.0.0.0:6443",
+        "https://[::1]:6443",
+        "https://[::]:6443",
+    ];
+    for url in wrong {
+        assert!(!is_fine(url), "{url}");
+    }
+}
+
 #[test]
 fn nothing_is_found_in_a_cluster_and_on_a_host_that_are_fit() {
     assert_eq!(cluster(&fine()), []);
@@ -134,6 +196,7 @@ fn situations_of_the_network() {
         ("an overlay up to reserved addresses", overlay(pods("192.0.0.0/2"))),
         ("an overlay over pods", overlay(pods("10.130.0.0/16"))),
         ("an overlay over services", overlay(pods("172.16.0.0/12"))),
+        ("an overlay that is too small for a node", overlay(pods("10.132.0.0/26"))),
         ("an overlay of nonsense", overlay(pods("ten\u{1b}[2J"))),
         (
             "an overlay with one network in another",
