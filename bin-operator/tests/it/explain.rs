@@ -43,7 +43,8 @@ impl Input {
         let cluster = &self.cluster;
         let list =
             cluster.windows_instances.as_ref().map(|data| instances(&cluster.namespace, data));
-        cluster.nodes.iter().chain([&self.csr]).cloned().chain(list).collect()
+        let nodes = json!({"apiVersion": "v1", "kind": "NodeList", "items": cluster.nodes});
+        [self.csr.clone(), nodes].into_iter().chain(list).collect()
     }
 
     fn facts(&self) -> Value {
@@ -407,6 +408,16 @@ fn what_the_input_lacks_is_said_and_an_error_where_it_has_to_be_there() {
         assert!(run.status == 0 && run.err.contains(note), "{run:?}");
         run_with(&input, &more, true).is_refused(2, &[note, "add it with -f FILE"]);
     }
+    // No request names its Node in the input, so any Node may be missing there.
+    let note = "no Node in the input, so a name or an address could be another one's";
+    let without = documents(&[&[input.csr.clone()], &input.objects()[2..], &all[..]].concat());
+    let run = explain(&without, &[]);
+    assert!(run.status == 0 && run.err.contains(note), "{run:?}");
+    explain(&without, &["--strict"]).is_refused(2, &[note, "add it with -f FILE"]);
+    // An Infrastructure that nobody filled in tells nothing.
+    let mut more = all.clone();
+    more[0]["status"] = json!({});
+    assert!(run_with(&input, &more, false).err.contains(parts[0].1));
     // A list of another group says nothing of them, a Machine does.
     let mut more = all.clone();
     more[2]["apiVersion"] = json!("cluster.x-k8s.io/v1beta1");

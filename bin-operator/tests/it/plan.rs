@@ -288,6 +288,13 @@ fn what_is_missing_is_told_and_an_error_where_it_has_to_be_there() {
                  of the API server or the ingress";
     assert!(labelled(&planned, "note: ")[0].starts_with(lacks), "{planned:?}");
     run(&["plan", "-f", "-", "--strict"], alone).is_refused(2, &[lacks, "add it with -f FILE"]);
+    let no_nodes = format!("{alone}---\nkind: NodeList\nitems: []\n");
+    let planned = run(&["plan", "-f", "-"], &no_nodes);
+    assert!(!labelled(&planned, "note: ")[0].contains("Nodes"), "{planned:?}");
+    let unfilled =
+        format!("{alone}---\nkind: Infrastructure\nmetadata: {{name: cluster}}\nstatus: {{}}\n");
+    let planned = run(&["plan", "-f", "-"], &unfilled);
+    assert!(labelled(&planned, "note: ")[0].contains("Infrastructures.config"), "{planned:?}");
     let nothing = run(
         &["plan", "-f", "-", "--strict"],
         "kind: ConfigMap\nmetadata: {name: windows-instances}\n",
