@@ -43,8 +43,10 @@ impl Input {
         let cluster = &self.cluster;
         let list =
             cluster.windows_instances.as_ref().map(|data| instances(&cluster.namespace, data));
-        let nodes = json!({"apiVersion": "v1", "kind": "NodeList", "items": cluster.nodes});
-        [self.csr.clone(), nodes].into_iter().chain(list).collect()
+        let no_nodes = json!({"apiVersion": "v1", "kind": "NodeList", "items": []});
+        let no_nodes = cluster.nodes.is_empty().then_some(no_nodes);
+        let others = list.into_iter().chain(no_nodes);
+        cluster.nodes.iter().chain([&self.csr]).cloned().chain(others).collect()
     }
 
     fn facts(&self) -> Value {
@@ -410,7 +412,10 @@ fn what_the_input_lacks_is_said_and_an_error_where_it_has_to_be_there() {
     }
     // No request names its Node in the input, so any Node may be missing there.
     let note = "no Node in the input, so a name or an address could be another one's";
-    let without = documents(&[&[input.csr.clone()], &input.objects()[2..], &all[..]].concat());
+    let is_node_list = |object: &Value| object["kind"] == "NodeList";
+    let mut objects = [&input.objects()[..], &all].concat();
+    objects.retain(|object| !is_node_list(object));
+    let without = documents(&objects);
     let run = explain(&without, &[]);
     assert!(run.status == 0 && run.err.contains(note), "{run:?}");
     explain(&without, &["--strict"]).is_refused(2, &[note, "add it with -f FILE"]);
