@@ -412,9 +412,9 @@ fn what_the_input_lacks_is_said_and_an_error_where_it_has_to_be_there() {
     }
     // No request names its Node in the input, so any Node may be missing there.
     let note = "no Node in the input, so a name or an address could be another one's";
-    let is_node_list = |object: &Value| object["kind"] == "NodeList";
+    let is_of_nodes = |object: &Value| object["kind"] == "Node" || object["kind"] == "NodeList";
     let mut objects = [&input.objects()[..], &all].concat();
-    objects.retain(|object| !is_node_list(object));
+    objects.retain(|object| !is_of_nodes(object));
     let without = documents(&objects);
     let run = explain(&without, &[]);
     assert!(run.status == 0 && run.err.contains(note), "{run:?}");
