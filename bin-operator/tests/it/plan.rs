@@ -445,9 +445,12 @@ fn a_long_version_is_cut_with_a_mark() {
 /// No API server lets such a name in, but a file may hold anything.
 #[test]
 fn the_name_of_a_machine_makes_no_note() {
-    let machine = "kind: Machine\nmetadata: {name: \"mine\\nerror: all\\u2028error: is\", labels: \
-                   {machine.openshift.io/os-id: Windows, windowsmachineconfig.openshift.io/ignore: \"true\"}}\n";
-    let planned = run(&["plan", "-f", "-"], machine);
+    let ignored = names::IGNORE_LABEL;
+    let machine = format!(
+        "kind: Machine\nmetadata: {{name: \"mine\\nerror: all\\u2028error: is\", labels: \
+         {{machine.openshift.io/os-id: Windows, {ignored}: \"true\"}}}}\n"
+    );
+    let planned = run(&["plan", "-f", "-"], &machine);
     assert!(
         planned.err.contains("note: machine mine\n  error: all\\u{2028}error: is"),
         "{planned:?}"

@@ -106,20 +106,20 @@ fn is_usable(url: &str) -> bool {
         && port != Some(0)
 }
 
-/// Whether it is a name of the DNS, an IPv4 address, or an IPv6 address in brackets, and not that of each node itself.
+/// Whether it is a name of the DNS, an IPv4 address, or an IPv6 address in brackets, of somebody.
 fn is_host(host: &str) -> bool {
     let ip = match host.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')) {
         Some(ipv6) => ipv6.parse::<Ipv6Addr>().map(IpAddr::V6),
         None => host.parse::<Ipv4Addr>().map(IpAddr::V4),
     };
     if let Ok(ip) = ip {
-        return !ip.is_loopback() && !ip.is_unspecified();
+        return !ip.is_unspecified();
     }
     let name = host.strip_suffix('.').unwrap_or(host).to_ascii_lowercase();
     let last = name.rsplit('.').next().unwrap_or_default();
     // Resolvers take such a name for an address.
     let is_number = last.bytes().all(|byte| byte.is_ascii_digit());
-    is_dns_subdomain(&name) && !is_number && last != "localhost"
+    is_dns_subdomain(&name) && !is_number
 }
 
 fn control_plane(infrastructure: &Value) -> Option<Finding> {
