@@ -108,7 +108,8 @@ fn one_network_in_both_objects_does_not_overlap_itself() {
 /// The places of overlaps between the networks of pods that are set up and those that are asked for.
 fn overlaps(set_up: &[&str], asked: &[&str]) -> Vec<String> {
     let list = |cidrs: &[&str]| {
-        Value::from_iter(cidrs.iter().map(|cidr| json!({"cidr": cidr, "hostPrefix": 23})))
+        let networks = cidrs.iter().map(|cidr| json!({"cidr": cidr, "hostPrefix": 23}));
+        networks.collect::<Value>()
     };
     let mut seen = fine();
     set(&mut seen.network, "/spec/clusterNetwork", list(set_up));

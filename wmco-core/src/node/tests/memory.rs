@@ -379,6 +379,9 @@ fn fought(mut inputs: InstanceInputs, host: &Probe, undo: impl Fn(&mut NodeFacts
     fight
 }
 
+/// What somebody changes back.
+type Undo<'a> = &'a dyn Fn(&mut NodeFacts);
+
 #[derive(Default)]
 struct Fight {
     writes: usize,
@@ -411,18 +414,18 @@ fn a_drain_that_somebody_undoes_ends_in_time() {
     ];
     let uncordon = |node: &mut NodeFacts| node.unschedulable = false;
     let unmark = |node: &mut NodeFacts| {
-        marks.iter().for_each(|mark| {
-            node.annotations.remove(*mark);
-        })
+        node.annotations.retain(|name, _| !marks.contains(&name.as_str()));
     };
     let unlabel = |node: &mut NodeFacts| {
         node.labels.remove(names::UPGRADING_LABEL);
     };
     let all = |node: &mut NodeFacts| {
-        (uncordon(node), unmark(node), unlabel(node));
+        uncordon(node);
+        unmark(node);
+        unlabel(node);
     };
     let timeout = case.desired.release.drain_timeout;
-    let kinds: [(&str, &dyn Fn(&mut NodeFacts)); 4] =
+    let kinds: [(&str, Undo<'_>); 4] =
         [("cordon", &uncordon), ("marks", &unmark), ("label", &unlabel), ("all", &all)];
     for (what, undo) in kinds {
         let fight = fought(inputs(&case), host, undo);
