@@ -135,6 +135,14 @@ fn no(reason: impl Into<anyhow::Error>) -> Answer {
     Answer::No
 }
 
+/// "No" with each of `errors` on standard error; "yes" without one.
+fn yes_without(errors: &[String]) -> Answer {
+    for error in errors {
+        tell("error", error);
+    }
+    if errors.is_empty() { Answer::Yes } else { Answer::No }
+}
+
 /// Writes one line for people to standard error.
 fn tell(label: &str, text: &str) {
     // Nobody is left to be told if standard error is gone.
