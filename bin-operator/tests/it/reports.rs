@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 use serde_json::Value;
+use wmco_core::text::steers_terminals;
 
 use crate::program::run_at;
 
@@ -101,7 +102,7 @@ impl Expected {
             faults.push(format!("{text:?} is in: {told}"));
         }
         // No text of a file may steer the terminal.
-        if let Some(bad) = told.chars().find(|c| c.is_control() && *c != '\n') {
+        if let Some(bad) = told.chars().find(|c| steers_terminals(*c) && *c != '\n') {
             faults.push(format!("{bad:?} is not escaped: {told:?}"));
         }
         if let Some(expected) = &self.verdicts {
