@@ -54,8 +54,9 @@ test-quick: ## Unit and property tests of the pure crates; needs Rust and a C co
 	$(TEST) $(PURE)
 	$(CARGO) test --doc $(PURE) $(CARGO_FLAGS)
 
-search: ## The property tests with fresh seeds, SEARCH_ROUNDS times; what they find is kept.
+search: ## The property tests, and commands over mutated reports, with fresh seeds, SEARCH_ROUNDS times; what they find is kept.
 	@scripts/setup.sh build
+	SEARCH_CPU_SECONDS=2 PROPTEST_CASES=$${PROPTEST_CASES:-1000} scripts/search.sh $(SEARCH_ROUNDS) $(TEST) -p bin-operator --test it mutated
 	scripts/search.sh $(SEARCH_ROUNDS) $(TEST) $(PURE) -p kube-testserver
 
 flaky: ## Tests that speak to other processes or wait, FLAKY_RUNS times beside busy loops; which failed how often.

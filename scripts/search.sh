@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Runs the property tests with a seed that nobody has tried, again and again, and keeps what it finds:
 # proptest writes a failing case to a folder proptest-regressions, from where each later run tries it first
-# (commit it); tests that keep no cases, such as the guarantees of the planners, fail again with the seed,
-# which is kept with the output.
+# (commit it); tests that keep no cases, such as the guarantees of the planners or commands over mutated
+# reports, fail again with the seed, which is kept with the output.
 # Arguments: rounds, then the command that runs the tests.
 set -euo pipefail
 cd "$(dirname "$0")/.."

@@ -29,6 +29,7 @@
 mod configuration;
 mod encoding;
 mod selection;
+mod strays;
 mod yaml;
 
 use std::fmt;
@@ -42,6 +43,7 @@ use k8s_openapi::api::core::v1::{ConfigMap, Node, Secret};
 pub use selection::{Selection, machines_of, once};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
+pub use strays::strays;
 use wmco_core::facts::Facts;
 use wmco_core::limits;
 use wmco_core::members::{Shape, UnknownMember, unknown_members};

@@ -76,7 +76,7 @@ pub enum Unfit {
     NoAddress,
     /// Its host is to get its name, which is too long for Windows.
     #[error(
-        "its computer cannot have its name, for windows takes {COMPUTER_NAME_BYTES} characters"
+        "its computer cannot have its name, of which windows keeps {COMPUTER_NAME_BYTES} characters as the netbios name"
     )]
     LongName,
 }

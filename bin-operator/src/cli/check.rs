@@ -25,8 +25,8 @@ use super::check_machine_sets::MachineSets;
 use super::check_registries::Registries;
 use super::check_services::Services;
 use super::cluster_facts::cluster_facts;
-use super::{Answer, Output, tell};
-use crate::input::{Located, Location, Objects, Reader, machines_of};
+use super::{Answer, Output, tell, yes_without};
+use crate::input::{Located, Reader, machines_of, strays};
 
 /// What to check.
 #[derive(Debug, Subcommand)]
@@ -119,7 +119,7 @@ impl Instances {
             .filter(named)
             .map(|map| {
                 let entries = parse(map.object.data.iter().flatten(), &facts);
-                (&map.at, entries.without(&cluster))
+                (map, entries.without(&cluster))
             })
             .collect();
         if checked.is_empty() {
@@ -133,10 +133,13 @@ impl Instances {
         let machines: Vec<_> = machines_of(&objects).map(MachineFacts::of).collect();
         let foreign = |entries: &Entries| foreign_names(entries, &nodes, &machines);
         self.output.print(&rows, || {
-            let report = |(at, entries): &(_, Entries)| {
-                let foreign = foreign(entries).len();
-                let report = report(entries, &nodes, foreign);
-                format!("ConfigMap {INSTANCES_CONFIG_MAP} in {at}:\n\n{report}")
+            let report = |(map, entries): &(&Located<ConfigMap>, Entries)| {
+                let counts = Counts {
+                    foreign: foreign(entries).len(),
+                    misplaced: strays(&objects, map).len(),
+                };
+                let report = report(entries, &nodes, counts);
+                format!("ConfigMap {INSTANCES_CONFIG_MAP} in {}:\n\n{report}", map.at)
             };
             checked.iter().map(report).collect::<Vec<_>>().join("\n")
         })?;
@@ -165,40 +168,21 @@ impl Instances {
                 tell("warning", &told);
             }
         }
-        let overfull = checked.iter().filter_map(|(at, entries)| {
-            fit(entries.instances()).err().map(|error| format!("{error}: {at}"))
+        let overfull = checked.iter().filter_map(|(map, entries)| {
+            fit(entries.instances()).err().map(|error| format!("{error}: {}", map.at))
         });
         let overfull: Vec<_> = overfull.collect();
         for error in &overfull {
             tell("error", error);
         }
-        let strays = strays(&objects, &checked);
-        for stray in &strays {
-            tell("error", stray);
-        }
+        let strays: Vec<String> =
+            checked.iter().flat_map(|(map, _)| strays(&objects, map)).collect();
+        let all_is_read = yes_without(&strays) == Answer::Yes;
         // What was not looked up may be wrong.
-        let is_ours = strays.is_empty() && overfull.is_empty() && foreign.is_empty();
+        let is_ours = all_is_read && overfull.is_empty() && foreign.is_empty();
         let wrong = !is_ours || entries().any(|(_, entry)| entry.is_err());
         Ok(if wrong { Answer::No } else { Answer::Yes })
     }
-}
-
-/// What stands in the checked ConfigMaps where nobody reads it.
-fn strays(objects: &Objects, checked: &[(&Location, Entries)]) -> Vec<String> {
-    let is_checked = |at: &Location| checked.iter().any(|(known, _)| *known == at);
-    let unknown = objects.unknown.iter().filter(|unknown| is_checked(&unknown.at));
-    let unknown = unknown.map(|Located { at, object }| {
-        let right = object.right.as_ref().map(|right| format!(", write `{right}`"));
-        let right = right.unwrap_or_else(|| ", indent it below data".to_owned());
-        format!("`{}` is no member of a ConfigMap{right}: {at}", object.path)
-    });
-    let binary = objects.config_maps.iter().filter(|map| is_checked(&map.at)).flat_map(|map| {
-        let members = map.object.binary_data.iter().flatten();
-        members.map(|(name, _)| {
-            format!("`binaryData` is not read, write `{}` below data: {}", printable(name), map.at)
-        })
-    });
-    unknown.chain(binary).collect()
 }
 
 fn row<'a>(address: &'a str, entry: &'a Result<Instance, EntryError>) -> Row<'a> {
@@ -211,8 +195,17 @@ fn row<'a>(address: &'a str, entry: &'a Result<Instance, EntryError>) -> Row<'a>
     }
 }
 
-/// A line per entry and a summary, for people. `foreign` is the number of further names that others have.
-fn report(entries: &Entries, nodes: &[NodeFacts], foreign: usize) -> String {
+/// What is wrong with a list beside its entries.
+#[derive(Clone, Copy)]
+struct Counts {
+    /// Further names that others have.
+    foreign: usize,
+    /// Parts that nobody reads.
+    misplaced: usize,
+}
+
+/// A line per entry and a summary, for people.
+fn report(entries: &Entries, nodes: &[NodeFacts], counts: Counts) -> String {
     // What nobody could list in a cluster may stand in a file.
     let shown: Vec<_> =
         entries.iter().map(|(address, entry)| (printable(address), entry)).collect();
@@ -238,7 +231,12 @@ fn report(entries: &Entries, nodes: &[NodeFacts], foreign: usize) -> String {
     let noun = if all == 1 { "entry" } else { "entries" };
     let _ = match (wrong, open) {
         (0, 0) if fit(entries.instances()).is_err() => writeln!(text, "{all} {noun}, too many"),
-        (0, 0) if foreign > 0 => writeln!(text, "{all} {noun}, {foreign} in `names=` of others"),
+        (0, 0) if counts.misplaced > 0 => {
+            writeln!(text, "{all} {noun}, {} at the wrong place", counts.misplaced)
+        }
+        (0, 0) if counts.foreign > 0 => {
+            writeln!(text, "{all} {noun}, {} in `names=` of others", counts.foreign)
+        }
         (0, 0) => writeln!(text, "{all} {noun}, all fine"),
         (0, open) => writeln!(text, "{all} {noun}, {open} not looked up"),
         (wrong, _) => writeln!(text, "{all} {noun}, {wrong} wrong"),

@@ -18,7 +18,7 @@ use wmco_csr::{
 
 use super::cluster_facts::{cluster_facts, tells_infrastructure};
 use super::explain_mirror::Mirror;
-use super::{Answer, Output, tell};
+use super::{Answer, Output, tell, yes_without};
 use crate::input::{self, InputError, Located, Objects, Reader, Selection};
 
 /// What to explain.
@@ -57,8 +57,8 @@ pub struct Csr {
 }
 
 impl Explain {
-    /// Decides and prints. "No" means that not all requests are approved, or that nothing may be asked for
-    /// the image.
+    /// Decides and prints. "No" means that not all requests are approved, that hosts are listed where nobody reads
+    /// them, that nothing may be asked for the image, or that a setting for it does not hold.
     ///
     /// # Errors
     /// The input cannot be read, or holds no request.
@@ -87,6 +87,9 @@ impl Csr {
             None => Facts::default(),
         };
         let selection = Selection::new(&input.objects, self.namespace.as_deref())?;
+        if yes_without(&selection.strays_of_list()) == Answer::No {
+            return Ok(Answer::No);
+        }
         let mut policy = Policy::new(selection.namespace());
         // Without any answer of hosts, what their Nodes say is the best that there is.
         policy.believe_nodes = facts.addresses.is_none();

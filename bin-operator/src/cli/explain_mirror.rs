@@ -25,7 +25,8 @@ pub struct Mirror {
 }
 
 impl Mirror {
-    /// Explains and prints, and tells what was found about the image's registry. "No" means that nothing may be asked.
+    /// Explains and prints, and tells what was found about the image's registry. "No" means that nothing may be asked,
+    /// or that a setting for this registry does not hold.
     ///
     /// # Errors
     /// The input cannot be read, or the output cannot be written.
@@ -34,7 +35,8 @@ impl Mirror {
         let pull = given.registries.explain(&self.image);
         self.output.print(&pull, || pull.to_string())?;
         given.tell_assumption();
-        Given::tell_findings(given.findings().filter(|finding| finding.is_about(&self.image)));
-        Ok(if pull.resolve.is_empty() { Answer::No } else { Answer::Yes })
+        let about_it = given.findings().filter(|finding| finding.is_about(&self.image));
+        let holds = Given::tell_findings(about_it);
+        Ok(if pull.resolve.is_empty() { Answer::No } else { holds })
     }
 }

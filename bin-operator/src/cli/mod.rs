@@ -135,6 +135,14 @@ fn no(reason: impl Into<anyhow::Error>) -> Answer {
     Answer::No
 }
 
+/// "No" with each of `errors` on standard error; "yes" without one.
+fn yes_without(errors: &[String]) -> Answer {
+    for error in errors {
+        tell("error", error);
+    }
+    if errors.is_empty() { Answer::Yes } else { Answer::No }
+}
+
 /// Writes a message for people to standard error: one line, and others indented, so that no foreign text begins one.
 fn tell(label: &str, text: &str) {
     let text = for_terminals(text.trim_end()).replace('\n', "\n  ");

@@ -45,9 +45,20 @@ impl Output {
             Format::Json => {
                 print(&format!("{}\n", in_json(&serde_json::to_string_pretty(result)?)))
             }
-            Format::Yaml => print(&serde_saphyr::to_string(result)?),
+            Format::Yaml => print(&in_yaml(result)?),
         }
     }
+}
+
+/// `result` in YAML. Where a text in it steers terminals, that is JSON, which is YAML too and has codes for such
+/// letters in any text.
+fn in_yaml(result: &impl Serialize) -> anyhow::Result<String> {
+    let yaml = serde_saphyr::to_string(result)?;
+    let steers = |letter: char| steers_terminals(letter) && !matches!(letter, '\n' | '\t');
+    if yaml.contains(steers) {
+        return Ok(format!("{}\n", in_json(&serde_json::to_string_pretty(result)?)));
+    }
+    Ok(yaml)
 }
 
 /// `json` with the codes of JSON for what steers terminals; such letters are in texts only.

@@ -22,7 +22,7 @@ use wmco_core::secret::Secret as Hidden;
 use super::check::NAMES_NOT_ASKED;
 use super::check_cluster::cluster_seen;
 use super::cluster_facts::{cluster_facts, infrastructure, tells_infrastructure};
-use super::{Answer, GuardOption, Output, tell};
+use super::{Answer, GuardOption, Output, tell, yes_without};
 use crate::VERSION;
 use crate::input::{InputError, Objects, Reader, Selection};
 use crate::keys::{KeySecret, Keys};
@@ -56,7 +56,8 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// Prints the plan. "No" means that entries are broken; the others are planned all the same.
+    /// Prints the plan. "No" means that entries are broken; the others are planned all the same. It also means that
+    /// hosts are listed where nobody reads them; then there is no plan, for it would remove those hosts.
     ///
     /// # Errors
     /// The input cannot be read.
@@ -68,6 +69,9 @@ impl Plan {
             None => Facts::default(),
         };
         let selection = Selection::new(&objects, self.namespace.as_deref())?;
+        if yes_without(&selection.strays_of_list()) == Answer::No {
+            return Ok(Answer::No);
+        }
         let list = selection.config_map(objects::INSTANCES_CONFIG_MAP).map(InstanceList::from);
         let data = list.as_ref().map(|list| list.data.clone()).unwrap_or_default();
         let cluster = cluster_facts(&objects)?.addresses;

@@ -13,7 +13,7 @@ use wmco_core::registries::{
     RegistryInputs, configure, misplaced,
 };
 
-use super::tell;
+use super::{Answer, no, tell};
 use crate::input::{InputError, Located, Location, Objects, Reader, once};
 use crate::registries::read_pull_secret;
 
@@ -78,12 +78,17 @@ impl Given {
         self.misplaced.iter().chain(self.registries.findings())
     }
 
-    /// Writes findings to standard error.
-    pub(super) fn tell_findings<'a>(findings: impl Iterator<Item = &'a RegistryFinding>) {
+    /// Writes findings to standard error. The answer is "no" if one of them is serious.
+    pub(super) fn tell_findings<'a>(findings: impl Iterator<Item = &'a RegistryFinding>) -> Answer {
+        let mut answer = Answer::Yes;
         for finding in findings {
-            let label = if finding.problem.is_serious() { "error" } else { "warning" };
-            tell(label, &finding.to_string());
+            if finding.problem.is_serious() {
+                answer = no(anyhow::Error::msg(finding.to_string()));
+            } else {
+                tell("warning", &finding.to_string());
+            }
         }
+        answer
     }
 
     /// Says so if the answer takes for granted that there are no credentials.

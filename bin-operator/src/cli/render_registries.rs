@@ -22,7 +22,8 @@ pub struct Registries {
 }
 
 impl Registries {
-    /// Prints the files, and on standard error what people should know of the objects.
+    /// Prints the files, and on standard error what people should know of the objects. "No" means that something in
+    /// them does not hold; the files say the rest.
     ///
     /// # Errors
     /// The input cannot be read, or the output cannot be written.
@@ -42,7 +43,6 @@ impl Registries {
             text
         })?;
         given.tell_assumption();
-        Given::tell_findings(given.findings());
-        Ok(Answer::Yes)
+        Ok(Given::tell_findings(given.findings()))
     }
 }

@@ -11,7 +11,7 @@ use wmco_core::names::objects::{
     PRIVATE_KEY_SECRET,
 };
 
-use super::{InputError, Located, Location, Objects};
+use super::{InputError, Located, Location, Objects, strays};
 
 /// The objects of one cluster, each once.
 #[derive(Debug)]
@@ -67,8 +67,19 @@ impl<'a> Selection<'a> {
 
     /// A ConfigMap in the operator's namespace.
     pub fn config_map(&self, name: &str) -> Option<&'a ConfigMap> {
-        let mut maps = self.objects.config_maps.iter().map(|map| &map.object);
-        maps.find(|map| is_named(&map.metadata, name) && self.has(&map.metadata))
+        self.located_config_map(name).map(|map| &map.object)
+    }
+
+    fn located_config_map(&self, name: &str) -> Option<&'a Located<ConfigMap>> {
+        let of_name = |metadata| is_named(metadata, name) && self.has(metadata);
+        self.objects.config_maps.iter().find(|map| of_name(&map.object.metadata))
+    }
+
+    /// Parts of the list of hosts that nobody reads, a line for each. What is left of such a list is not what its
+    /// author listed.
+    pub fn strays_of_list(&self) -> Vec<String> {
+        let list = self.located_config_map(INSTANCES_CONFIG_MAP);
+        list.map(|list| strays(self.objects, list)).unwrap_or_default()
     }
 
     /// A Secret in the operator's namespace.

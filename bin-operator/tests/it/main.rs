@@ -18,6 +18,7 @@ mod explain;
 mod live;
 mod machine_sets;
 mod monitoring;
+mod mutated;
 mod outside;
 mod plan;
 mod preflight;

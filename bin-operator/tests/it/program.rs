@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::io::Write as _;
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::{Command, Output, Stdio};
 
 use serde_json::Value;
 
@@ -77,7 +77,35 @@ pub(crate) fn run_small(arguments: &[&str], input: &str) -> Run {
     run_command(command.args(["-c", limited, PROGRAM]).args(arguments), &BTreeMap::new(), input)
 }
 
+/// The same as [`run_at`], ended by a signal after `seconds` of processor time, which is the error then.
+pub(crate) fn run_within(
+    seconds: Option<&str>,
+    folder: &Path,
+    arguments: &[&str],
+) -> Result<Run, String> {
+    let limited = format!("ulimit -t {} && exec \"$0\" \"$@\"", seconds.unwrap_or("unlimited"));
+    let mut command = Command::new("sh");
+    let command = command.args(["-c", &limited, PROGRAM]).args(arguments).current_dir(folder);
+    let output = output_of(command, &BTreeMap::new(), "");
+    let status = output.status.code().ok_or_else(|| output.status.to_string())?;
+    Ok(run_of(status, output))
+}
+
 fn run_command(command: &mut Command, environment: &BTreeMap<String, String>, input: &str) -> Run {
+    let output = output_of(command, environment, input);
+    let status = output.status.code().expect("no signal ends the program");
+    run_of(status, output)
+}
+
+fn run_of(status: i32, output: Output) -> Run {
+    Run {
+        status,
+        out: String::from_utf8(output.stdout).unwrap(),
+        err: String::from_utf8(output.stderr).unwrap(),
+    }
+}
+
+fn output_of(command: &mut Command, environment: &BTreeMap<String, String>, input: &str) -> Output {
     for name in READ {
         command.env_remove(name);
     }
@@ -90,10 +118,5 @@ fn run_command(command: &mut Command, environment: &BTreeMap<String, String>, in
         .expect("the program starts");
     // A program that refuses its arguments does not read its input.
     let _ = child.stdin.take().unwrap().write_all(input.as_bytes());
-    let output = child.wait_with_output().unwrap();
-    Run {
-        status: output.status.code().expect("no signal ends the program"),
-        out: String::from_utf8(output.stdout).unwrap(),
-        err: String::from_utf8(output.stderr).unwrap(),
-    }
+    child.wait_with_output().unwrap()
 }

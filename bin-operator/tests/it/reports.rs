@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 use serde_json::Value;
+use wmco_core::text::steers_terminals;
 
 use crate::program::run_at;
 
@@ -101,7 +102,7 @@ impl Expected {
             faults.push(format!("{text:?} is in: {told}"));
         }
         // No text of a file may steer the terminal.
-        if let Some(bad) = told.chars().find(|c| c.is_control() && *c != '\n') {
+        if let Some(bad) = told.chars().find(|c| steers_terminals(*c) && *c != '\n') {
             faults.push(format!("{bad:?} is not escaped: {told:?}"));
         }
         if let Some(expected) = &self.verdicts {
@@ -131,13 +132,40 @@ fn text_of(value: &Value) -> String {
     value.as_str().unwrap_or_default().to_owned()
 }
 
+/// What a case runs with.
+#[derive(Debug)]
+pub(crate) struct Input {
+    pub(crate) files: BTreeMap<String, Vec<u8>>,
+    pub(crate) commands: Vec<String>,
+}
+
+/// Of all cases.
+pub(crate) fn inputs() -> Vec<Input> {
+    let kinds = ["mirrors", "objects", "requests", "ssh"];
+    let cases = kinds.into_iter().flat_map(cases).map(|(_, case)| case);
+    cases
+        .map(|case| Input {
+            files: case.bytes(),
+            commands: case.runs.into_iter().map(|run| run.command).collect(),
+        })
+        .collect()
+}
+
 impl Case {
-    fn faults(&self) -> Vec<String> {
-        let folder = tempfile::tempdir().unwrap();
-        for (name, content) in &self.files {
+    /// The files as they are written.
+    fn bytes(&self) -> BTreeMap<String, Vec<u8>> {
+        let written = self.files.iter().map(|(name, content)| {
             let text = content.as_str().map_or_else(|| content.to_string(), str::to_owned);
             let encoding = self.encodings.get(name);
             let bytes = encoding.map_or_else(|| text.clone().into_bytes(), |it| it.bytes(&text));
+            (name.clone(), bytes)
+        });
+        written.collect()
+    }
+
+    fn faults(&self) -> Vec<String> {
+        let folder = tempfile::tempdir().unwrap();
+        for (name, bytes) in self.bytes() {
             let path = folder.path().join(name);
             fs::create_dir_all(path.parent().unwrap()).unwrap();
             fs::write(path, bytes).unwrap();
@@ -146,21 +174,29 @@ impl Case {
     }
 }
 
-#[track_caller]
-fn every_case_of(kind: &str) {
+/// The cases of `kind`, with their names.
+fn cases(kind: &str) -> Vec<(String, Case)> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/reports").join(kind);
     let mut files: Vec<PathBuf> =
         fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
     files.sort();
-    assert!(!files.is_empty());
-    let mut faults = Vec::new();
-    for file in files {
+    let case = |file: PathBuf| {
         let text = fs::read_to_string(&file).unwrap();
-        let case: Case = serde_saphyr::from_str(&text)
+        let case = serde_saphyr::from_str(&text)
             .unwrap_or_else(|error| panic!("{}: {error}", file.display()));
-        let name = file.file_stem().unwrap().to_string_lossy().into_owned();
-        faults.extend(case.faults().into_iter().map(|fault| format!("{name}: {fault}")));
-    }
+        (file.file_stem().unwrap().to_string_lossy().into_owned(), case)
+    };
+    files.into_iter().map(case).collect()
+}
+
+#[track_caller]
+fn every_case_of(kind: &str) {
+    let cases = cases(kind);
+    assert!(!cases.is_empty());
+    let faults = cases.iter().flat_map(|(name, case)| {
+        case.faults().into_iter().map(move |fault| format!("{name}: {fault}"))
+    });
+    let faults: Vec<String> = faults.collect();
     assert!(faults.is_empty(), "{}", faults.join("\n\n"));
 }
 

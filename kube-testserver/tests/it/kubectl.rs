@@ -147,6 +147,34 @@ async fn server_side_apply_works() {
     kubectl.run("get cm applied --show-managed-fields -o yaml", &["operation: Apply"]).await;
 }
 
+/// Ports without a protocol, which is part of their key, as people write them.
+#[tokio::test]
+async fn a_workload_is_applied_on_the_server_twice() {
+    const WORKLOAD: &str = r"
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web, namespace: default}
+spec:
+  selector: {matchLabels: {app: web}}
+  template:
+    metadata: {labels: {app: web}}
+    spec: {containers: [{name: web, image: 'registry.example/web:1', ports: [{containerPort: 80}]}]}
+---
+apiVersion: v1
+kind: Service
+metadata: {name: web, namespace: default}
+spec: {type: NodePort, selector: {app: web}, ports: [{name: http, port: 80}]}
+";
+    let kubectl = Kubectl::new().await;
+    let file = shown(&kubectl.file("workload.yaml", WORKLOAD));
+    for manager in ["one", "one", "other"] {
+        let line = format!("apply --server-side --field-manager {manager} -f {file}");
+        kubectl.run(&line, &["web serverside-applied", "service/web serverside-applied"]).await;
+    }
+    let ports = kubectl.run("get deploy web -o jsonpath={..ports}", &[]).await;
+    assert_eq!(ports, r#"[{"containerPort":80,"protocol":"TCP"}]"#);
+}
+
 #[tokio::test]
 async fn watching_shows_changes() {
     use tokio::io::{AsyncBufReadExt as _, BufReader};

@@ -90,6 +90,11 @@ impl Api {
 
     /// Defines the kind `A` of `as.example.test`.
     async fn with_definition(scope: &str) -> Self {
+        Self::with_schema(scope, &json!({"type": "object"})).await
+    }
+
+    /// The same with a schema.
+    async fn with_schema(scope: &str, schema: &Value) -> Self {
         let api = Self::new().await;
         let crd = json!({
             "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
@@ -97,7 +102,7 @@ impl Api {
             "spec": {
                 "group": "example.test", "scope": scope, "names": {"plural": "as", "kind": "A"},
                 "versions": [{"name": "v1", "served": true, "storage": true,
-                    "schema": {"openAPIV3Schema": {"type": "object"}}}],
+                    "schema": {"openAPIV3Schema": schema}}],
             },
         });
         let uri = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";

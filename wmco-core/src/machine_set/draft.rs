@@ -6,7 +6,8 @@ use serde_json::{Map, Value, json};
 
 use super::options::{MachineSetOptions, Setting};
 use super::platform::Platform;
-use super::spelling::mistyped;
+use super::spelling::{mistyped, says_something};
+use super::static_addresses::take_static_addresses;
 
 /// The value of a provider specification, with the settings that were used and those that are missing. Paths are
 /// JSON pointers (RFC 6901).
@@ -88,15 +89,20 @@ impl<'a> Draft<'a> {
     pub(super) fn leave_out_below(&mut self, at: &str, member: &'static str) {
         let object = self.value.pointer_mut(at).and_then(Value::as_object_mut);
         let gone = object.and_then(|members| members.remove(member));
-        if gone.as_ref().is_some_and(is_something) && !self.left_out.contains(&member) {
+        if gone.as_ref().is_some_and(says_something) && !self.left_out.contains(&member) {
             self.left_out.push(member);
         }
+    }
+
+    /// Removes static addresses, which Windows does not read.
+    pub(super) fn leave_out_static_addresses(&mut self) {
+        self.left_out.extend(take_static_addresses(&mut self.value));
     }
 
     /// Removes the failure domain, in place of which something else is given.
     pub(super) fn replace_failure_domain(&mut self) {
         let gone = self.value.as_object_mut().and_then(|members| members.remove("failureDomain"));
-        if gone.as_ref().is_some_and(is_something) {
+        if gone.as_ref().is_some_and(says_something) {
             let note = "failureDomain: left out, for cluster and subnet are given in its place";
             self.notes.push(note.to_owned());
         }
@@ -112,7 +118,7 @@ impl<'a> Draft<'a> {
 
     /// Whether there is a value at `at`.
     pub(super) fn has(&self, at: &str) -> bool {
-        self.value.pointer(at).is_some_and(is_something)
+        self.value.pointer(at).is_some_and(says_something)
     }
 
     /// The Windows image.
@@ -142,16 +148,6 @@ impl<'a> Draft<'a> {
             json!({"name": USER_DATA_SECRET})
         };
         self.put("/userDataSecret", secret);
-    }
-}
-
-fn is_something(value: &Value) -> bool {
-    match value {
-        Value::Null => false,
-        Value::String(text) => !text.is_empty(),
-        Value::Array(items) => !items.is_empty(),
-        Value::Object(members) => !members.is_empty(),
-        Value::Bool(_) | Value::Number(_) => true,
     }
 }
 

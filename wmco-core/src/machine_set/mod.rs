@@ -45,6 +45,7 @@ mod options;
 mod platform;
 mod provider;
 mod spelling;
+mod static_addresses;
 mod worker;
 
 pub use error::MachineSetError;

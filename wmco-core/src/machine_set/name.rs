@@ -22,10 +22,9 @@ pub enum NameError {
     },
     /// The names of the Machines would be too long for computer names.
     #[error(
-        "name {name:?} has {} characters and may have {most} on {platform}: Machines are called NAME-xxxxx \
-         and their computers as well, and Windows takes {COMPUTER_NAME_BYTES} characters; \
-         write for example `{instead}`",
-        .name.len()
+        "name {name:?} has {} characters and may have {most} on {platform}: Machines are called NAME-xxxxx, \
+         {}; write for example `{instead}`",
+        .name.len(), limit_of(*.platform)
     )]
     Computer {
         /// The name.
@@ -49,6 +48,22 @@ pub enum NameError {
         /// A similar valid name.
         instead: String,
     },
+}
+
+/// Why names of Machines are limited on `platform`. Only the NetBIOS name of a computer is that short; its DNS name may
+/// be longer, but both are made of one name.
+fn limit_of(platform: Platform) -> String {
+    if platform == Platform::Azure {
+        format!(
+            "and Azure makes no computer with Windows whose name has more than {COMPUTER_NAME_BYTES} characters, \
+             the length of a NetBIOS name"
+        )
+    } else {
+        format!(
+            "and so are their computers, of whose name Windows keeps {COMPUTER_NAME_BYTES} characters as the NetBIOS \
+             name (the DNS name may be longer), so that several Machines would have one"
+        )
+    }
 }
 
 /// Checks the name of a MachineSet on `platform`; without a platform, accepts any name that some platform accepts.

@@ -6,7 +6,8 @@ use super::platform::Platform;
 use crate::units::Quantity;
 
 /// Members that the Machine API knows and this module looks at, as they are usually spelled.
-const KNOWN: [&str; 75] = [
+const KNOWN: [&str; 79] = [
+    "addressesFromPools",
     "ami",
     "autoDelete",
     "availabilityZone",
@@ -33,10 +34,12 @@ const KNOWN: [&str; 75] = [
     "failureDomain",
     "filters",
     "folder",
+    "gateway",
     "iamInstanceProfile",
     "id",
     "image",
     "instanceType",
+    "ipAddrs",
     "kind",
     "location",
     "machineType",
@@ -45,6 +48,7 @@ const KNOWN: [&str; 75] = [
     "memoryMiB",
     "memorySize",
     "name",
+    "nameservers",
     "namespace",
     "network",
     "networkInterfaces",
@@ -227,6 +231,17 @@ fn mistake(kind: Kind, value: &Value) -> Option<(String, Option<Value>)> {
             Some((format!("is {text:?}, and no quantity; write for example \"16Gi\""), None))
         }
         (Kind::Quantity, _) => example("quantity, write for example \"16Gi\""),
+    }
+}
+
+/// Whether there is anything in `value`: a reference without a name, such as `{"filters": []}`, says nothing.
+pub(super) fn says_something(value: &Value) -> bool {
+    match value {
+        Value::Null => false,
+        Value::String(text) => !text.is_empty(),
+        Value::Array(items) => !items.is_empty(),
+        Value::Object(members) => members.values().any(says_something),
+        Value::Bool(_) | Value::Number(_) => true,
     }
 }
 

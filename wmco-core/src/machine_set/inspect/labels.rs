@@ -4,7 +4,9 @@ use serde_json::Value;
 
 use super::super::name::check_name;
 use super::{Inspection, Set, placeholders};
-use crate::names::machine_api::CLUSTER_LABEL;
+use crate::names::machine_api::{
+    CLUSTER_LABEL, MACHINE_ROLE_LABEL, MACHINE_ROLE_WORKER, MACHINE_TYPE_LABEL,
+};
 use crate::names::{IGNORE_LABEL, MACHINE_OS_LABEL, OS_ID_WINDOWS, TRUE, WORKER_LABEL};
 
 /// Path of the MachineSet's own labels.
@@ -38,6 +40,9 @@ pub(super) fn check(set: Set<'_>, found: &mut Inspection) {
         }
         Some(_) => {}
     }
+    for label in [MACHINE_ROLE_LABEL, MACHINE_TYPE_LABEL] {
+        role(set, label, found);
+    }
     if set.label(NODES, WORKER_LABEL).is_none() {
         let text = "is missing, so the nodes have no role; write an empty value";
         found.warning(field(NODES, WORKER_LABEL), text);
@@ -64,6 +69,29 @@ fn system(set: Set<'_>, found: &mut Inspection) {
         }
     };
     found.problem(field(MACHINES, MACHINE_OS_LABEL), text);
+}
+
+/// Checks a label by which others choose among Machines: health checks take workers, and the operator of the control
+/// plane takes masters.
+fn role(set: Set<'_>, label: &str, found: &mut Inspection) {
+    /// Role of the control plane's Machines.
+    const MASTER: &str = "master";
+    match set.label(MACHINES, label).and_then(Value::as_str) {
+        Some(MASTER) => {
+            let text = format!(
+                "is {MASTER:?}, so the Machines count as those of the control plane; write {MACHINE_ROLE_WORKER:?}"
+            );
+            found.problem(field(MACHINES, label), text);
+        }
+        None | Some("") => {
+            let text = format!(
+                "is missing, so health checks and lists of workers pass the Machines over; write \
+                 {MACHINE_ROLE_WORKER:?}"
+            );
+            found.warning(field(MACHINES, label), text);
+        }
+        Some(_) => {}
+    }
 }
 
 fn selector(set: Set<'_>, found: &mut Inspection) {

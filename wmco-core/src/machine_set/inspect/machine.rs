@@ -6,7 +6,8 @@ use super::super::architecture::arm;
 use super::super::hints::Hint;
 use super::super::platform::Platform;
 use super::super::spelling::{mistyped, starts_with_subscription};
-use super::{Inspection, PROVIDER, Set, placeholders};
+use super::super::static_addresses::static_addresses;
+use super::{Inspection, PROVIDER, Set, field, missing, placeholders};
 use crate::facts::UserDataRef;
 use crate::limits::{SMALL_WINDOWS_DISK_GIB, WINDOWS_DISK_GIB};
 use crate::names::OS_ID_WINDOWS;
@@ -61,6 +62,7 @@ pub(super) fn check(set: Set<'_>, found: &mut Inspection) {
     image(set, found);
     let Some(platform) = found.platform else { return };
     types(set, platform, found);
+    missing::check(set, platform, found);
     let provider = set.0.pointer(PROVIDER);
     if let Some((at, instance_type)) = provider.and_then(|provider| arm(platform, provider)) {
         let text = format!("{instance_type:?} has ARM processors, write one with those of amd64");
@@ -69,7 +71,10 @@ pub(super) fn check(set: Set<'_>, found: &mut Inspection) {
     disk(set, platform, found);
     match platform {
         Platform::Azure => azure(set, found),
-        Platform::VSphere => cores(set, found),
+        Platform::VSphere => {
+            cores(set, found);
+            addresses(set, found);
+        }
         Platform::Aws | Platform::Gcp | Platform::Nutanix => {}
     }
 }
@@ -91,6 +96,16 @@ fn cores(set: Set<'_>, found: &mut Inspection) {
     {
         let text = format!("is {cores}, of which numCPUs, {cpus}, is no multiple; write 1");
         found.problem(field("/numCoresPerSocket"), text);
+    }
+}
+
+/// Checks that addresses come from DHCP: what is written here reaches the first start of Linux alone.
+fn addresses(set: Set<'_>, found: &mut Inspection) {
+    let Some(provider) = set.0.pointer(PROVIDER) else { return };
+    for (device, member) in static_addresses(provider) {
+        let text =
+            "is not read by Windows, which asks DHCP; leave it out, and choose a network with DHCP";
+        found.problem(field(&format!("/network/devices[{device}]/{member}")), text);
     }
 }
 
@@ -163,21 +178,17 @@ fn disk(set: Set<'_>, platform: Platform, found: &mut Inspection) {
         Platform::Nutanix => ("/systemDiskSize", SMALL_WINDOWS_DISK_GIB, SAMPLES),
         Platform::VSphere => ("/diskGiB", SMALL_WINDOWS_DISK_GIB, SAMPLES),
     };
-    // Nutanix takes a quantity, which may be a number of bytes; the others take a number of GiB.
-    let quantity = match set.provider(at) {
-        Some(Value::Number(bytes)) if platform == Platform::Nutanix => bytes.to_string(),
-        Some(Value::Number(gib)) => format!("{gib}Gi"),
-        size => size.and_then(Value::as_str).unwrap_or_default().to_owned(),
+    // Nutanix takes a quantity, which may be a number of bytes; the others take a number of GiB. A text there is an
+    // error already.
+    let quantity = match (platform, set.provider(at)) {
+        (Platform::Nutanix, Some(Value::Number(bytes))) => bytes.to_string(),
+        (Platform::Nutanix, Some(Value::String(quantity))) => quantity.clone(),
+        (_, Some(Value::Number(gib))) => format!("{gib}Gi"),
+        _ => return,
     };
     let megabytes = |size: &str| size.parse().map(Quantity::megabytes).ok();
     let size = megabytes(&quantity).filter(|size| *size > 0);
     if size.is_some() && size < megabytes(&format!("{least}Gi")) {
         found.warning(field(at), format!("is less than {least} GiB, the size of {of}"));
     }
-}
-
-/// The field at `at` of the provider specification.
-fn field(at: &str) -> String {
-    let member = at.replace("/0", "[0]").replace('/', ".");
-    format!("spec.template.spec.providerSpec.value{member}")
 }

@@ -2,6 +2,7 @@
 
 mod labels;
 mod machine;
+mod missing;
 mod placeholders;
 mod selection;
 
@@ -139,6 +140,12 @@ struct Set<'a>(&'a Value);
 
 /// Path of the provider specification.
 const PROVIDER: &str = "/spec/template/spec/providerSpec/value";
+
+/// The field at `at` of the provider specification.
+fn field(at: &str) -> String {
+    let member = at.replace("/0", "[0]").replace('/', ".");
+    format!("spec.template.spec.providerSpec.value{member}")
+}
 
 impl<'a> Set<'a> {
     /// The text at `at`; empty if there is none.

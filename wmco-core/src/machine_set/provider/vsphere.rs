@@ -60,4 +60,5 @@ pub(super) fn for_windows(draft: &mut Draft<'_>) {
     for member in ["cloneMode", "dataDisks", "snapshot"] {
         draft.leave_out(member);
     }
+    draft.leave_out_static_addresses();
 }

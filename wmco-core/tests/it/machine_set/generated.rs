@@ -250,6 +250,24 @@ fn images_of_linux_and_blanks_are_refused() {
 }
 
 #[test]
+fn static_addresses_are_not_taken_over() {
+    let mut object = worker(Platform::VSphere);
+    let devices = "/spec/template/spec/providerSpec/value/network/devices";
+    *object.pointer_mut(devices).unwrap() = json!([
+        {"networkName": "one", "addressesFromPools": [{"name": "pool"}], "nameservers": ["10.0.0.2"]},
+        {"networkName": "two", "nameservers": ["10.0.0.2"], "gateway": ""},
+    ]);
+    let image = windows_image(Platform::VSphere);
+    let options = MachineSetOptions { image: Some(image.into()), ..MachineSetOptions::default() };
+    let generated =
+        generate(None, &options, Some(Worker::choose([&object], None).unwrap())).unwrap();
+    let left = generated.machine_set.pointer(devices).unwrap();
+    assert_eq!(left, &json!([{"networkName": "one"}, {"networkName": "two"}]));
+    let told = |member| generated.left_out.iter().filter(|it| **it == member).count();
+    assert_eq!((told("addressesFromPools"), told("nameservers"), told("gateway")), (1, 1, 0));
+}
+
+#[test]
 fn long_names_are_refused_with_the_length_and_a_name() {
     for platform in [Platform::Azure, Platform::Nutanix, Platform::VSphere] {
         let long = |o: &mut MachineSetOptions| o.name = Some("windows-worker".into());

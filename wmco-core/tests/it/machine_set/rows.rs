@@ -119,7 +119,11 @@ fn renamed(set: &mut Value, name: &str) {
 fn a_name_that_computers_cannot_have() {
     for platform in [Platform::Azure, Platform::Nutanix, Platform::VSphere] {
         let change = |set: &mut Value| renamed(set, "winworkers");
-        let words = ["has 10 characters and may have 9", "`winworker`"];
+        let why = match platform {
+            Platform::Azure => "Azure makes no computer with Windows",
+            _ => "the DNS name may be longer",
+        };
+        let words = ["has 10 characters and may have 9", "NetBIOS name", why, "`winworker`"];
         told(platform, change, problem, "metadata.name", &words);
     }
     for platform in [Platform::Aws, Platform::Gcp] {
@@ -168,6 +172,109 @@ fn an_image_that_says_nothing() {
     let change = |set: &mut Value| at(set, PROVIDER)["disks"][0]["image"] = image.into();
     let field = "spec.template.spec.providerSpec.value.disks[0].image";
     told(Platform::Gcp, change, warning, field, &["does not say"]);
+}
+
+/// Takes a member out, given by its path in the provider specification.
+fn lacking(path: &'static str) -> impl FnOnce(&mut Value) {
+    move |set| {
+        let (place, member) = path.rsplit_once('/').unwrap();
+        without(set, &format!("{PROVIDER}{place}"), member);
+    }
+}
+
+#[test]
+fn members_without_which_there_is_no_machine() {
+    for (platform, path, field) in [
+        (Platform::Azure, "/location", "location"),
+        (Platform::Azure, "/osDisk/diskSizeGB", "osDisk.diskSizeGB"),
+        (Platform::Azure, "/subnet", "subnet"),
+        (Platform::Azure, "/vnet", "vnet"),
+        (Platform::Gcp, "/networkInterfaces/0/network", "networkInterfaces[0].network"),
+        (Platform::Gcp, "/networkInterfaces/0/subnetwork", "networkInterfaces[0].subnetwork"),
+        (Platform::Gcp, "/region", "region"),
+        (Platform::Gcp, "/zone", "zone"),
+        (Platform::Nutanix, "/cluster", "cluster"),
+        (Platform::Nutanix, "/subnets", "subnets"),
+        (Platform::VSphere, "/network/devices/0/networkName", "network.devices[0].networkName"),
+        (Platform::VSphere, "/workspace/server", "workspace.server"),
+    ] {
+        let field = format!("spec.template.spec.providerSpec.value.{field}");
+        told(platform, lacking(path), problem, &field, &["is missing", "makes no machine"]);
+    }
+}
+
+#[test]
+fn members_that_the_machine_api_fills_in_for_linux() {
+    for (platform, path, field, words) in [
+        (Platform::Aws, "/instanceType", "instanceType", "the type of Linux workers"),
+        (Platform::Aws, "/placement/region", "placement.region", "the region of the cluster"),
+        (Platform::Aws, "/subnet", "subnet", "do not join"),
+        (Platform::Azure, "/vmSize", "vmSize", "the type of Linux workers"),
+        (Platform::Gcp, "/machineType", "machineType", "the type of Linux workers"),
+        (Platform::Nutanix, "/memorySize", "memorySize", "too small to start"),
+        (Platform::Nutanix, "/vcpuSockets", "vcpuSockets", "too small to start"),
+        (Platform::VSphere, "/memoryMiB", "memoryMiB", "too small to start"),
+        (Platform::VSphere, "/numCPUs", "numCPUs", "too small to start"),
+        (Platform::VSphere, "/workspace/datacenter", "workspace.datacenter", "several"),
+    ] {
+        let field = format!("spec.template.spec.providerSpec.value.{field}");
+        told(platform, lacking(path), warning, &field, &["is missing", words]);
+    }
+    let change = |set: &mut Value| at(set, PROVIDER)["subnet"] = json!({"filters": []});
+    let field = "spec.template.spec.providerSpec.value.subnet";
+    told(Platform::Aws, change, warning, field, &["is missing"]);
+}
+
+#[test]
+fn what_a_default_or_a_failure_domain_brings_is_not_missed() {
+    let mut set = fine(Platform::Azure);
+    lacking("/vnet")(&mut set);
+    lacking("/subnet")(&mut set);
+    assert_eq!(found(&set).problems, [], "the Machine API takes those of the installer");
+    let mut set = fine(Platform::Gcp);
+    lacking("/networkInterfaces")(&mut set);
+    assert_eq!(found(&set).problems, []);
+    for (platform, brought) in [
+        (Platform::Nutanix, &["/cluster", "/subnets"][..]),
+        (Platform::VSphere, &["/network", "/workspace"][..]),
+    ] {
+        let mut set = fine(platform);
+        at(&mut set, PROVIDER)["failureDomain"] = json!({"name": "one"});
+        for path in brought {
+            lacking(path)(&mut set);
+        }
+        let found = found(&set);
+        assert_eq!((&found.problems[..], &found.warnings[..]), (&[][..], &[][..]));
+    }
+}
+
+#[test]
+fn addresses_that_do_not_come_from_dhcp() {
+    let pool = json!([{"group": "ipam.example.test", "resource": "pools", "name": "workers"}]);
+    for (member, value) in [
+        ("addressesFromPools", pool),
+        ("gateway", json!("10.0.0.1")),
+        ("ipAddrs", json!(["10.0.0.7/24"])),
+        ("nameservers", json!(["10.0.0.2"])),
+    ] {
+        let change = |set: &mut Value| {
+            let devices = &mut at(set, PROVIDER)["network"]["devices"];
+            *devices = json!([devices[0], {"networkName": "second", member: value}]);
+        };
+        let field = "spec.template.spec.providerSpec.value.network.devices[1].";
+        let words = ["is not read by Windows", "with DHCP"];
+        told(Platform::VSphere, change, problem, &format!("{field}{member}"), &words);
+    }
+    let mut set = fine(Platform::VSphere);
+    at(&mut set, PROVIDER)["network"]["devices"][0]["addressesFromPools"] = json!([]);
+    assert_eq!(found(&set).problems, []);
+}
+
+#[test]
+fn a_size_that_is_a_text_is_told_once() {
+    let change = |set: &mut Value| at(set, PROVIDER)["osDisk"]["diskSizeGB"] = "128".into();
+    let field = "spec.template.spec.providerSpec.value.osDisk.diskSizeGB";
+    told(Platform::Azure, change, problem, field, &["is a text, write 128"]);
 }
 
 #[test]
@@ -302,6 +409,16 @@ fn labels_that_are_missed_later() {
     };
     let field = "spec.template.spec.metadata.labels[node-role.kubernetes.io/worker]";
     told(Platform::Aws, change, warning, field, &["no role"]);
+    for part in ["role", "type"] {
+        let label = format!("machine.openshift.io/cluster-api-machine-{part}");
+        let field = format!("spec.template.metadata.labels[{label}]");
+        let change = |set: &mut Value| {
+            without(set, LABELS, &label);
+        };
+        told(Platform::Aws, change, warning, &field, &["is missing", "write \"worker\""]);
+        let change = |set: &mut Value| at(set, LABELS)[label.as_str()] = "master".into();
+        told(Platform::Aws, change, problem, &field, &["control plane", "write \"worker\""]);
+    }
 }
 
 #[test]

@@ -12,6 +12,8 @@ pub(super) enum Answer {
     NoContent,
     /// It has nothing.
     NotFound,
+    /// It requires a token, and tells where to ask for it.
+    Token,
     /// It requires other credentials.
     Unauthorized,
     /// It answers with a server error.

@@ -16,7 +16,7 @@ use std::sync::Arc;
 
 use futures::StreamExt as _;
 use hyper::Method;
-use serde_json::Value;
+use serde_json::{Value, json};
 use wmco_core::registries::{
     ImageConfigFacts, MirrorSetFacts, Pull, PullRequest, PullSecret, PullSecretData, Registries,
     RegistryInputs, configure,
@@ -26,7 +26,7 @@ use wmco_core::secret::Secret;
 use behaviour::{Answer, Behaviour};
 use daemon::Containerd;
 use image::Image;
-use upstream::{Asked, Authority, Upstream};
+use upstream::{Asked, Authority, TOKEN, Upstream};
 
 /// A pull: the cluster's objects, the image, and the behaviour of the registries.
 #[derive(Clone, Debug)]
@@ -164,6 +164,46 @@ async fn containerd_asks_what_is_explained_of_any_objects() {
     let mirrored = cases.iter().filter(|case| has_usable_mirror(case)).count();
     assert!(mirrored * 2 >= cases.len(), "{mirrored} of {} pulls involve a mirror", cases.len());
     check_all(cases).await;
+}
+
+/// A mirror with credentials that asks for a token, as Quay, Harbor, GitLab and Azure do. This containerd, 1.6, asks for
+/// the token without credentials, and newer ones (2.1) with those of the file: see `docs/src/mirrors.md`.
+#[tokio::test]
+async fn a_token_takes_the_place_of_the_credentials() {
+    let objects = [
+        json!({"apiVersion": "config.openshift.io/v1", "kind": "ImageTagMirrorSet", "metadata": {"name": "a"},
+            "spec": {"imageTagMirrors": [{"source": "quay.io", "mirrors": ["m.test"]}]}}),
+        json!({"auths": {"m.test": {"auth": "Ym9iOmh1c2g="}}}),
+    ];
+    let ours = registries(&objects).files();
+    let text = std::str::from_utf8(ours[r"quay.io\hosts.toml"].expose()).unwrap();
+    // What an earlier version wrote.
+    let lower = Secret::new(text.replace("Authorization", "authorization"));
+    let earlier = BTreeMap::from([(r"quay.io\hosts.toml".to_owned(), lower)]);
+    let authority = Arc::new(Authority::new());
+    let containerd = Containerd::start(&authority).await;
+    let (basic, token) = ("Basic Ym9iOmh1c2g=".to_owned(), format!("Bearer {TOKEN}"));
+    for (number, (files, then, pulls)) in
+        [(ours, token.clone(), true), (earlier, format!("{token} and {basic}"), false)]
+            .into_iter()
+            .enumerate()
+    {
+        let image = Arc::new(Image::new(number));
+        let behaviour = Behaviour::Known([("m.test".to_owned(), Answer::Token)].into());
+        let upstream = Upstream::start(Arc::clone(&authority), Arc::clone(&image), behaviour).await;
+        let output = containerd.pull(&files, "quay.io/t/x:1", &upstream).await;
+        assert_eq!(output.status.success(), pulls, "{output:?}");
+        let asked = upstream.asked();
+        let manifest = "https://m.test/v2/t/x/manifests/1?ns=quay.io".to_owned();
+        let Asked::Request(_, asked_for_token, nothing) = &asked[1] else { panic!("{asked:?}") };
+        assert!(asked_for_token.starts_with("https://m.test/token?"), "{asked:?}");
+        assert_eq!(nothing, &None, "{asked:?}");
+        let resolve = |credentials: &String| {
+            Asked::Request(Method::HEAD, manifest.clone(), Some(credentials.clone()))
+        };
+        assert_eq!(asked[0], resolve(&basic), "{asked:?}");
+        assert_eq!(asked[2], resolve(&then), "{asked:?}");
+    }
 }
 
 /// These files are not ours; this behaviour is why ours differ.

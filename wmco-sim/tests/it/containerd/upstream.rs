@@ -192,12 +192,14 @@ impl Shared {
         let (method, uri) = (request.method(), request.uri());
         let rest = uri.path_and_query().map_or("/", |rest| rest.as_str());
         let answer = self.answer(registry);
-        let credentials = request.headers().get(header::AUTHORIZATION);
-        let credentials = credentials.map(|value| value.to_str().unwrap().to_owned());
+        // A request with two lines has two credentials, of which a registry may take either, or none.
+        let lines = request.headers().get_all(header::AUTHORIZATION).iter();
+        let lines: Vec<&str> = lines.map(|value| value.to_str().unwrap()).collect();
+        let credentials = (!lines.is_empty()).then(|| lines.join(" and "));
         self.note(if answer == Answer::Refused {
             Asked::Connection(registry.to_owned())
         } else {
-            Asked::Request(method.clone(), format!("{registry}{rest}"), credentials)
+            Asked::Request(method.clone(), format!("{registry}{rest}"), credentials.clone())
         });
         let empty = |status| Response::builder().status(status).body(Full::default()).unwrap();
         match answer {
@@ -205,6 +207,17 @@ impl Shared {
             Answer::Image | Answer::BadCertificate => self.image.answer(method, uri.path()),
             Answer::NoContent if method == Method::HEAD => self.image.answer(method, uri.path()),
             Answer::NoContent | Answer::NotFound => empty(StatusCode::NOT_FOUND),
+            Answer::Token if uri.path() == "/token" => {
+                Response::new(Full::from(format!("{{\"token\": {TOKEN:?}}}")))
+            }
+            Answer::Token if credentials == Some(format!("Bearer {TOKEN}")) => {
+                self.image.answer(method, uri.path())
+            }
+            Answer::Token => Response::builder()
+                .status(StatusCode::UNAUTHORIZED)
+                .header(header::WWW_AUTHENTICATE, format!("Bearer realm=\"{registry}/token\""))
+                .body(Full::default())
+                .unwrap(),
             Answer::Unauthorized => Response::builder()
                 .status(StatusCode::UNAUTHORIZED)
                 .header(header::WWW_AUTHENTICATE, "Basic realm=\"test\"")
@@ -215,6 +228,9 @@ impl Shared {
         }
     }
 }
+
+/// What a registry gives to those that ask for a token.
+pub(super) const TOKEN: &str = "t0ken";
 
 /// The first byte of a TLS record with a handshake.
 const TLS_HANDSHAKE: u8 = 22;
