@@ -373,6 +373,10 @@ impl Memory {
         if self.effect == Effect::Change {
             self.waiting = None;
         }
+        if self.marks_then != self.drain_marks() {
+            // The change may have been made though its answer was lost: only the Node tells.
+            self.marks = None;
+        }
     }
 
     /// Starts a new pass.
