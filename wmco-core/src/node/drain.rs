@@ -99,6 +99,17 @@ impl DrainMarks {
         if is_changed(names::DRAIN_GIVEN_UP_ANNOTATION) {
             self.given_up = written.given_up;
         }
+        // The Node may have lost the notes of a drain, which end with it.
+        let is_given_back =
+            patch.labels.get(names::UPGRADING_LABEL) == Some(&None) || written.given_up.is_some();
+        if is_given_back {
+            self.end();
+        }
+    }
+
+    /// Ends the drain.
+    pub(super) fn end(&mut self) {
+        (self.since, self.cordoned) = (None, None);
     }
 
     /// The time until which the node must not be drained again; `None` if it may be drained.

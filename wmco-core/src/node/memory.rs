@@ -267,6 +267,9 @@ impl Memory {
         }
         if !node.holds_slot() {
             (self.refused, self.late_pods_asked, self.asked) = (None, false, None);
+            if desired.intent.permit().is_none() {
+                self.end_drain();
+            }
         }
     }
 
@@ -351,6 +354,7 @@ impl Memory {
             Next::Now => None,
             Next::Settled => {
                 self.waiting = None;
+                self.end_drain();
                 Some(Rest::settled(now + limits::RESYNC))
             }
             Next::Await { what, deadline } => {
@@ -405,6 +409,12 @@ impl Memory {
         self.look = Look::Due;
         self.pods = None;
         self.search = Search::Open;
+    }
+
+    fn end_drain(&mut self) {
+        if let Some((_, marks)) = &mut self.marks {
+            marks.end();
+        }
     }
 
     fn drain_marks(&self) -> DrainMarks {

@@ -316,6 +316,25 @@ fn a_node_that_two_machines_claim_is_not_given_back() {
     settles(&mut after(start, &events)).unwrap();
 }
 
+/// A node loses all notes of a drain, and its next drain has a time of its own.
+#[test]
+fn a_drain_whose_notes_are_lost_ends_with_its_slot() {
+    let start = Start { hosts: 1, budget: 1, features: 0, configured: true, sets: 3 };
+    let round = Event::Round(0);
+    let first = [Event::AskRestart(3), Event::Of(MachineEvent::Delete(2)), round, round, round];
+    let lost = [Event::LoseMarks(3), Event::Round(122), Event::Grace(1), round, Event::NewServices];
+    settles(&mut after(start, &[first, lost].concat())).unwrap();
+}
+
+/// An answer is lost when a node is put back: its next drain has a time of its own.
+#[test]
+fn a_drain_whose_end_is_not_answered_is_over() {
+    let start = Start { hosts: 1, budget: 1, features: 0, configured: true, sets: 0 };
+    let rounds = [[Event::NewServices].as_slice(), &[Event::Round(0); 4]].concat();
+    let events = [rounds, vec![Event::FailIn(1), Event::TimePasses, Event::Round(0)]].concat();
+    settles(&mut after(start, &events)).unwrap();
+}
+
 /// What takes less than half a minute, or what `PROPTEST_CASES` asks for.
 fn cases() -> u32 {
     std::env::var("PROPTEST_CASES").ok().and_then(|text| text.parse().ok()).unwrap_or(400)

@@ -269,6 +269,31 @@ fn a_host_that_rewrites_its_notes_gains_no_time() {
     assert_eq!(memory.claims_slot(&memory::inputs(&case), now), Some(false));
 }
 
+/// The node was given back, though nobody said so: its next drain has a time of its own.
+#[test]
+fn what_a_lost_answer_changed_is_read_again() {
+    let mut memory = Memory::default();
+    let case = protected(SignedDuration::ZERO).with(|c| {
+        c.annotate(names::DRAIN_SINCE_ANNOTATION, &NOW.to_string());
+    });
+    memory.learn(Outcome::Looked(case.observed.host.clone()));
+    memory.learn(Outcome::Pods(case.observed.pods.clone().unwrap()));
+    let over = memory.plan(&memory::inputs(&case), NOW + TIMEOUT);
+    assert_eq!(over.steps[0].because, Because::DrainOverdue, "{over}");
+    memory.failed(None);
+    let case = given_up(1, NOW + TIMEOUT).permitted();
+    memory.learn(Outcome::Looked(case.observed.host.clone()));
+    let later = NOW + TIMEOUT + SignedDuration::from_hours(1);
+    let again = memory.plan(&memory::inputs(&case), later);
+    let begun = again.steps.iter().any(|step| match &step.action {
+        Action::PatchNode(patch) => {
+            patch.annotations[names::DRAIN_SINCE_ANNOTATION] == Some(format!("{later:.0}"))
+        }
+        _ => false,
+    });
+    assert!(begun, "{again}");
+}
+
 impl Case {
     fn with_pods(self) -> Self {
         self.with(|c| c.observed.pods = Some(Vec::new()))
