@@ -3,12 +3,14 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use bin_operator::progress::Progress;
-use serde_json::Value;
+use k8s_openapi::api::core::v1::Node;
+use kube::api::{Api, Patch, PatchParams};
+use serde_json::{Value, json};
 use wmco_core::names::events;
 use wmco_sim::host::{Fault, SimHostBuilder};
 
 use super::scenery::{Key, cloud_with, machines, names, until_finished};
-use crate::live::scenery::{change_node, nodes, notes, until};
+use crate::live::scenery::{admin, nodes, notes, until};
 
 fn is_not_ready(node: &mut Value) {
     let conditions = node["status"]["conditions"].as_array_mut().unwrap();
@@ -33,8 +35,15 @@ async fn one_machine_is_gone_and_the_other_waits_for_a_successor_that_works() {
     stage.give_key(Key::random().pem.as_bytes()).unwrap();
     until(|| names(&machines(&stage)).iter().any(|name| !before.contains(name)).then_some(()))
         .await;
-    for node in nodes(&stage) {
-        change_node(&stage, node["metadata"]["name"].as_str().unwrap(), is_not_ready);
+    let api: Api<Node> = Api::all(admin(&stage).await);
+    for mut node in nodes(&stage) {
+        is_not_ready(&mut node);
+        let patch = Patch::Merge(json!({"status": {"conditions": node["status"]["conditions"]}}));
+        let name = node["metadata"]["name"].as_str().unwrap();
+        // That of the Machine that goes may be gone already.
+        if let Err(error) = api.patch_status(name, &PatchParams::default(), &patch).await {
+            assert!(matches!(&error, kube::Error::Api(status) if status.code == 404), "{error}");
+        }
     }
     // Its successors are made anew as well, until three were in vain.
     until(|| {
