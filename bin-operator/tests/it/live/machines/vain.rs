@@ -36,7 +36,8 @@ async fn one_machine_is_gone_and_the_other_waits_for_a_successor_that_works() {
     until(|| names(&machines(&stage)).iter().any(|name| !before.contains(name)).then_some(()))
         .await;
     let api: Api<Node> = Api::all(admin(&stage).await);
-    for mut node in nodes(&stage) {
+    for node in nodes(&stage) {
+        let mut node = node.as_ref().clone();
         is_not_ready(&mut node);
         let patch = Patch::Merge(json!({"status": {"conditions": node["status"]["conditions"]}}));
         let name = node["metadata"]["name"].as_str().unwrap();
