@@ -40,7 +40,7 @@ use std::path::{Path, PathBuf};
 pub use configuration::{CONFIGURATION, OPERATORS, of_cluster};
 use k8s_openapi::api::certificates::v1::CertificateSigningRequest;
 use k8s_openapi::api::core::v1::{ConfigMap, Node, Secret};
-pub use selection::{Selection, machines_of, once};
+pub use selection::{Selection, once};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 pub use strays::strays;
@@ -606,11 +606,10 @@ mod tests {
         let long = "x".repeat(100_000);
         let many = vec![bomb(4, "x"); 1500].join("---\n");
         for text in [bomb(10, "x"), bomb(3, &long), many] {
-            let start = std::time::Instant::now();
+            // Written out, the first alone has 400 million words.
             let message = refused(&text);
             assert!(message.contains("`*NAME`") && message.contains("write out"), "{message}");
             assert!(message.len() < 300, "{message}");
-            assert!(start.elapsed().as_secs() < 20, "{:?}", start.elapsed());
         }
     }
 

@@ -151,6 +151,12 @@ pub const POD_CLOCK_SKEW: SignedDuration = SignedDuration::from_secs(5);
 /// Most pods of a blocked drain that are named in reports. Ours.
 pub const DRAIN_PODS_TOLD: usize = 5;
 
+/// Most bytes of what is said of these pods, but for the first: an Event has 1,024 for that and the next step. Ours.
+pub const DRAIN_PODS_TOLD_BYTES: usize = 640;
+
+/// Most bytes of what the API server says of an eviction that it refuses: webhooks may say much. Ours.
+pub const REFUSAL_BYTES: usize = 250;
+
 /// Most bytes of all values of a ConfigMap, as the API server takes them.
 pub const CONFIG_MAP_BYTES: usize = 1024 * 1024;
 

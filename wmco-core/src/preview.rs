@@ -227,7 +227,7 @@ pub fn missing_objects(
     let lacks = |object| !given.contains(&object);
     let checks = [
         (InputObject::Hosts, has_hosts && lacks(InputObject::Hosts)),
-        (InputObject::List, desired.entries.is_none() && ours().any(NodeFacts::is_byoh)),
+        (InputObject::List, desired.entries.is_none() && has_hosts),
         (InputObject::Nodes, has_hosts && lacks(InputObject::Nodes)),
         (InputObject::Machines, has_hosts && !has_machines && lacks(InputObject::Machines)),
         (InputObject::Keys, desired.keys.is_none() && ours().any(was_sealed)),
@@ -248,7 +248,10 @@ impl InputObject {
             Self::Machines => Some(
                 "an entry may mean the host of one; an empty MachineList says that there is none",
             ),
-            Self::Hosts | Self::Keys | Self::List | Self::Networks | Self::Nodes => None,
+            Self::List => {
+                Some("an entry may mean the host of a Machine; one without data lists none")
+            }
+            Self::Hosts | Self::Keys | Self::Networks | Self::Nodes => None,
         }
     }
 }

@@ -26,7 +26,7 @@ use super::check_registries::Registries;
 use super::check_services::Services;
 use super::cluster_facts::cluster_facts;
 use super::{Answer, Output, tell, yes_without};
-use crate::input::{Located, Reader, machines_of, strays};
+use crate::input::{Located, Reader, Selection, strays};
 
 /// What to check.
 #[derive(Debug, Subcommand)]
@@ -112,6 +112,7 @@ impl Instances {
         let named = |map: &&Located<ConfigMap>| {
             map.object.metadata.name.as_deref() == Some(INSTANCES_CONFIG_MAP)
         };
+        let selection = Selection::new(&objects, Some(&self.namespace))?;
         let cluster = cluster_facts(&objects)?.addresses;
         let checked: Vec<_> = objects
             .config_maps
@@ -130,7 +131,7 @@ impl Instances {
             objects.nodes.iter().map(|node| NodeFacts::from(&node.object)).collect();
         let entries = || checked.iter().flat_map(|(_, entries)| entries.iter());
         let rows: Vec<_> = entries().map(|(address, entry)| row(address, entry)).collect();
-        let machines: Vec<_> = machines_of(&objects).map(MachineFacts::of).collect();
+        let machines: Vec<_> = selection.machines().map(MachineFacts::of).collect();
         let foreign = |entries: &Entries| foreign_names(entries, &nodes, &machines);
         self.output.print(&rows, || {
             let report = |(map, entries): &(&Located<ConfigMap>, Entries)| {

@@ -115,6 +115,9 @@ impl Csr {
         if self.facts.is_none() && decisions.iter().any(unknown) {
             notes.push("names and hosts are not asked, tell what they answer with --facts FILE");
         }
+        for passed_over in selection.passed_over() {
+            tell("note", &passed_over);
+        }
         if self.strict && !notes.is_empty() {
             bail!(
                 "answers may be other ones with what the input lacks, add it with -f FILE or --facts FILE: {}",
@@ -122,9 +125,6 @@ impl Csr {
             );
         }
         self.output.print(&decisions, || text(&decisions))?;
-        for passed_over in selection.passed_over() {
-            tell("note", &passed_over);
-        }
         for note in notes {
             tell("note", note);
         }
@@ -222,6 +222,7 @@ struct Case<'a> {
 #[derive(Clone, Copy)]
 enum Assumption {
     ClusterAddresses,
+    List,
     Machines,
     Names,
     Nodes,
@@ -236,6 +237,10 @@ impl Assumption {
             Self::ClusterAddresses => {
                 "no Infrastructure in the input, so a name or an address could be the API server's or \
                  the ingress'"
+            }
+            Self::List => {
+                "no ConfigMap windows-instances in the input, so a name or an address could be an entry's; \
+                 one without data says that there is none"
             }
             Self::Machines => {
                 "no Machine in the input, so a name or an address could be a Machine's; an empty \
@@ -274,10 +279,12 @@ impl Given<'_> {
             matches!(decision.kind(), Some(Kind::KubeletClient | Kind::KubeletServing))
         };
         let gives_names = decisions.iter().filter(of_kubelet).any(is_approved);
+        let list = self.selection.config_map(INSTANCES_CONFIG_MAP);
         let open = [
             (Assumption::Platform, cluster.node_names == NodeNames::Unknown),
             (Assumption::ClusterAddresses, gives_names && !tells_infrastructure(objects)?),
             (Assumption::ServiceNetwork, cluster.addresses.services.is_none()),
+            (Assumption::List, gives_names && list.is_none()),
             (Assumption::Machines, gives_names && !self.selection.tells_machines()),
             (Assumption::OtherNodes, gives_names && !self.selection.tells_nodes()),
             (Assumption::Names, self.facts.addresses.is_none()),
@@ -297,9 +304,10 @@ impl Given<'_> {
         let mut cluster = view.cluster().clone();
         match assumption {
             // What is not known could belong to them, whatever it is.
-            Assumption::ClusterAddresses | Assumption::Machines | Assumption::OtherNodes => {
-                return Ok(true);
-            }
+            Assumption::ClusterAddresses
+            | Assumption::List
+            | Assumption::Machines
+            | Assumption::OtherNodes => return Ok(true),
             Assumption::Names => {
                 let nobody = Some(BTreeMap::new());
                 let facts = Facts { addresses: nobody, ..self.facts.clone() };

@@ -112,6 +112,9 @@ impl Plan {
         ];
         let given: BTreeSet<_> =
             given.into_iter().filter(|(_, is_given)| *is_given).map(|(object, _)| object).collect();
+        for passed_over in selection.passed_over() {
+            tell("note", &passed_over);
+        }
         let missing = missing_objects(&desired, &observed, &given);
         if !missing.is_empty() {
             let missing: Vec<String> = missing.iter().map(ToString::to_string).collect();
@@ -125,9 +128,6 @@ impl Plan {
                 "note",
                 &format!("the input lacks {missing}, with which the plan may be another one"),
             );
-        }
-        for passed_over in selection.passed_over() {
-            tell("note", &passed_over);
         }
         for machine in machines.iter() {
             if let Err(unfit) = &machine.instance {

@@ -23,6 +23,9 @@ use wmco_ssh::{Options, Pool, PoolLimits, TcpDialer};
 
 use super::*;
 
+/// Far longer than anything here takes.
+const PATIENCE: Duration = Duration::from_secs(60);
+
 /// Takes any certificate, since what is served is what these tests are about.
 #[derive(Debug)]
 struct AnyCertificate;
@@ -275,23 +278,33 @@ async fn http_without_tls_is_refused_in_words() {
 #[tokio::test]
 async fn a_handshake_that_stalls_ends_and_keeps_nobody_out() {
     let server = Server::start(Api::default());
-    let mut stalled = Vec::new();
-    for first in [&b""[..], &[22, 3, 1, 2], &[22]] {
-        for _ in 0..limits::HTTP_CONNECTIONS {
-            let mut stream = TcpStream::connect(server.address).await.unwrap();
-            // The oldest make room, so that one may be closed already.
-            let _ = stream.write_all(first).await;
-            stalled.push(stream);
+    // On a machine that stands still for so long the handshakes are over before the answer: another try tells.
+    for _ in 0..20 {
+        let mut stalled = Vec::new();
+        for first in [&b""[..], &[22, 3, 1, 2], &[22]] {
+            for _ in 0..limits::HTTP_CONNECTIONS {
+                let mut stream = TcpStream::connect(server.address).await.unwrap();
+                // The oldest make room, so that one may be closed already.
+                let _ = stream.write_all(first).await;
+                stalled.push(stream);
+            }
+        }
+        assert_eq!(server.get("/healthz", None).await.0, 200);
+        // It was answered while as many stalled as may be: for it, no more than the oldest was closed.
+        let youngest = stalled.len() - limits::HTTP_CONNECTIONS + 1;
+        let mut kept_out_nobody = true;
+        for stream in &mut stalled[youngest..] {
+            kept_out_nobody &= timeout(Duration::ZERO, stream.read_u8()).await.is_err();
+        }
+        for mut stream in stalled {
+            let mut rest = Vec::new();
+            let _ = timeout(PATIENCE, stream.read_to_end(&mut rest)).await.expect("it is closed");
+        }
+        if kept_out_nobody {
+            return;
         }
     }
-    let begun = Instant::now();
-    assert_eq!(server.get("/healthz", None).await.0, 200);
-    assert!(begun.elapsed() < Duration::from_secs(3), "{:?}", begun.elapsed());
-    let patience = limits::HTTP_HANDSHAKE.unsigned_abs() * 2;
-    for mut stream in stalled {
-        let mut rest = Vec::new();
-        let _ = timeout(patience, stream.read_to_end(&mut rest)).await.expect("it is closed");
-    }
+    panic!("no try was answered before those that stall were closed");
 }
 
 #[tokio::test]
@@ -304,7 +317,7 @@ async fn the_end_does_not_wait_for_clients() {
     server.stop.cancel();
     let mut rest = Vec::new();
     let ended = half.read_to_end(&mut rest);
-    let _ = timeout(limits::HTTP_END.unsigned_abs() * 2, ended).await.expect("it is cut off");
+    let _ = timeout(PATIENCE, ended).await.expect("it is cut off");
 }
 
 #[test]

@@ -11,6 +11,7 @@ use wmco_core::names::objects::{
     PRIVATE_KEY_SECRET,
 };
 
+use super::configuration::{CLUSTER_KINDS, is_of_cluster};
 use super::{InputError, Located, Location, Objects, strays};
 
 /// The objects of one cluster, each once.
@@ -90,7 +91,7 @@ impl<'a> Selection<'a> {
 
     /// The Machines.
     pub fn machines(&self) -> impl Iterator<Item = &'a Value> {
-        machines_of(self.objects)
+        of_machine_api(self.objects, MACHINE.2).map(|machine| &machine.object)
     }
 
     /// Whether the input tells which Machines there are, be it that there is none.
@@ -125,11 +126,19 @@ impl<'a> Selection<'a> {
         for Located { at, object } in &self.objects.others {
             let kind = text(object, "/kind");
             if [MACHINE.2, MACHINE_SET_KIND].contains(&kind) && !is_of_machine_api(object) {
-                let (group, name) = (MACHINE.0, text(object, "/metadata/name").escape_debug());
+                let (group, version, _) = MACHINE;
+                let name = text(object, "/metadata/name").escape_debug();
                 let reason = format!(
-                    "the operator looks at those of {group} in {MACHINE_API_NAMESPACE} alone"
+                    "the operator looks at those of {group}/{version} in {MACHINE_API_NAMESPACE} alone"
                 );
                 add(reason, format!("{kind} {name}"), at);
+            } else if CLUSTER_KINDS.iter().any(|(_, of)| *of == kind)
+                && !CLUSTER_KINDS.iter().any(|(group, of)| is_of_cluster(object, group, of))
+            {
+                let version = text(object, "/apiVersion").escape_debug();
+                let name = text(object, "/metadata/name").escape_debug();
+                let reason = "the operator looks at no such object".to_owned();
+                add(reason, format!("{kind} {name} of {version}"), at);
             }
         }
         let maps = self.objects.config_maps.iter().map(|map| (&map.at, &map.object.metadata));
@@ -184,11 +193,6 @@ pub fn once<'b>(
     Ok(())
 }
 
-/// The Machines among `objects` that the operator looks at.
-pub fn machines_of(objects: &Objects) -> impl Iterator<Item = &Value> {
-    of_machine_api(objects, MACHINE.2).map(|machine| &machine.object)
-}
-
 /// Objects of a kind in which the operator looks for hosts.
 fn of_machine_api<'a>(
     objects: &'a Objects,
@@ -200,7 +204,7 @@ fn of_machine_api<'a>(
 fn is_of_machine_api(object: &Value) -> bool {
     let version = text(object, "/apiVersion");
     let namespace = text(object, "/metadata/namespace");
-    (version.is_empty() || version.split('/').next() == Some(MACHINE.0))
+    (version.is_empty() || version.split_once('/') == Some((MACHINE.0, MACHINE.1)))
         && (namespace.is_empty() || namespace == MACHINE_API_NAMESPACE)
 }
 

@@ -75,8 +75,7 @@ fn refusal(pod: &PodFacts, error: &kube::Error) -> Refusal {
         kube::Error::Api(status) => said(status),
         other => crate::chain(other),
     };
-    let (namespace, name) = (pod.namespace.clone(), pod.name.clone());
-    Refusal { namespace, name, uid: pod.uid.clone(), why }
+    Refusal::of(pod, &why)
 }
 
 fn said(status: &Status) -> String {

@@ -13,6 +13,7 @@ use super::{NodePatch, Purpose};
 use crate::facts::{DrainNotice, DrainStage, GivenUp, NodeFacts, PodFacts};
 use crate::limits;
 use crate::names;
+use crate::text::{cut, printable};
 
 /// Observed facts about a drain, besides its pods.
 #[derive(Clone, Debug, Default, Eq, JsonSchema, PartialEq, Serialize)]
@@ -257,7 +258,7 @@ impl<'a> Drain<'a> {
             Some(_) => None,
             None => {
                 let refusal = self.refused?.iter().find(|refusal| refusal.is_of(pod))?;
-                Some(format!("pod {pod} is not evicted ({})", refusal.why.trim_end_matches('.')))
+                Some(format!("pod {pod} is not evicted ({})", refusal.why))
             }
         };
         self.pods.iter().filter_map(blocker).collect()
@@ -269,6 +270,16 @@ impl<'a> Drain<'a> {
 pub(super) struct Unknown;
 
 impl Refusal {
+    /// The refusal to evict `pod`, with the beginning of what was said.
+    pub fn of(pod: &PodFacts, why: &str) -> Self {
+        let why = why.trim_end_matches('.');
+        let shown = cut(why, limits::REFUSAL_BYTES);
+        let more = if shown.len() < why.len() { " ..." } else { "" };
+        let why = format!("{}{more}", printable(shown));
+        let (namespace, name) = (pod.namespace.clone(), pod.name.clone());
+        Self { namespace, name, uid: pod.uid.clone(), why }
+    }
+
     fn is_of(&self, pod: &PodFacts) -> bool {
         self.uid == pod.uid && (&self.namespace, &self.name) == (&pod.namespace, &pod.name)
     }
@@ -294,11 +305,21 @@ pub fn pods_came_back(pods: &[PodFacts]) -> String {
     )
 }
 
-/// The first few texts, and the number of the others.
+/// The first texts, as many as fit into an Event beside the rest, and the number of the others.
 fn in_short(texts: &[String]) -> String {
-    let shown = texts.iter().take(limits::DRAIN_PODS_TOLD).cloned().collect::<Vec<_>>().join(", ");
-    match texts.len().checked_sub(limits::DRAIN_PODS_TOLD) {
-        None | Some(0) => shown,
-        Some(more) => format!("{shown} and {more} more"),
+    let mut left = limits::DRAIN_PODS_TOLD_BYTES;
+    let fits = |text: &&String| match left.checked_sub(text.len()) {
+        Some(rest) => {
+            left = rest;
+            true
+        }
+        None => false,
+    };
+    let count = texts.iter().take(limits::DRAIN_PODS_TOLD).take_while(fits).count().max(1);
+    let (shown, more) = texts.split_at(count.min(texts.len()));
+    let shown = shown.join(", ");
+    match more.len() {
+        0 => shown,
+        more => format!("{shown} and {more} more"),
     }
 }

@@ -1,5 +1,4 @@
 use std::collections::BTreeMap;
-use std::time::{Duration, Instant};
 
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -79,17 +78,15 @@ fn the_given_order_counts_where_needs_do_not() {
     assert_eq!(order::start_order(&services), [1, 2, 0, 3, 4]);
 }
 
-/// A hostile or mistaken ConfigMap: each service depends on the next. A quadratic algorithm takes minutes.
+/// A hostile or mistaken ConfigMap: each service depends on the next. A quadratic algorithm takes hours, and is ended.
 #[test]
 fn start_order_of_a_long_chain_takes_no_time() {
-    const COUNT: usize = 50_000;
-    let name = |place: usize| format!("s{place:05}");
+    const COUNT: usize = 400_000;
+    let name = |place: usize| format!("s{place:06}");
     // The last one depends on a service outside the list, which counts as met.
     let chain = (0..COUNT).map(|place| service(&name(place), 0, &[&name(place + 1)]));
     let services: Vec<Service> = chain.collect();
-    let begun = Instant::now();
     let order = order::start_order(&services);
-    assert!(begun.elapsed() < Duration::from_secs(10), "{:?}", begun.elapsed());
     assert!(order.into_iter().eq((0..COUNT).rev()));
 }
 

@@ -63,7 +63,7 @@ async fn execute(host: &Shared, to_client: &ChannelWriteHalf<Msg>, command: &str
     let Some(head) = Head::of(&file) else {
         return host.shell.no_program(&program);
     };
-    match nature(host, &head) {
+    match nature(host, &head).await {
         AgentNature::Garbage => Ended {
             stdout: "0123 not what you asked for\r\n\u{0}\u{1}\u{2}\r\n".to_owned(),
             ..Ended::default()
@@ -94,16 +94,13 @@ async fn talk(to_client: &ChannelWriteHalf<Msg>, bytes: u64) -> Ended {
     Ended::default()
 }
 
-/// Returns the agent's behaviour, including faults.
-fn nature(host: &Shared, head: &Head) -> AgentNature {
-    let conditions = host.conditions.borrow();
-    if conditions.has(Fault::AgentHangs) {
-        AgentNature::Hanging
-    } else if conditions.has(Fault::AgentGarbage) {
-        AgentNature::Garbage
-    } else {
-        head.nature
-    }
+/// Returns the agent's behaviour, including faults, once none holds it up.
+async fn nature(host: &Shared, head: &Head) -> AgentNature {
+    let mut conditions = host.conditions.subscribe();
+    let Ok(now) = conditions.wait_for(|now| !now.has(Fault::AgentHangs)).await else {
+        return AgentNature::Hanging;
+    };
+    if now.has(Fault::AgentGarbage) { AgentNature::Garbage } else { head.nature }
 }
 
 /// Runs the real agent's code and sends its lines as they come.

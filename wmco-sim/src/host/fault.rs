@@ -20,7 +20,7 @@ use std::time::Duration;
 pub enum Fault {
     /// Agents write text that is no report and exit with 0.
     AgentGarbage,
-    /// Agents start and never exit.
+    /// Agents start and do nothing while this lasts.
     AgentHangs,
     /// Connections are accepted, but nothing is answered any more, also on existing ones.
     BlackHole,

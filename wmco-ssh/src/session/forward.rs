@@ -4,7 +4,7 @@ use super::Session;
 use crate::dial::ByteStream;
 use crate::error::{ConnectError, Stage, is_cut};
 use crate::route::Target;
-use crate::stream::Ending;
+use crate::stream::{Ending, ReadsOn};
 
 /// The originator address that we report; servers only log it. Source: RFC 4254, section 7.2.
 const ORIGIN: (&str, u32) = ("127.0.0.1", 0);
@@ -17,7 +17,8 @@ impl Session {
             self.handle.channel_open_direct_tcpip(&to.address, to.port.into(), address, port);
         match opening.await {
             Ok(channel) => {
-                Ok(Box::new(Ending::new(channel.into_stream(), self.ended.child_token())))
+                let stream = Ending::new(channel.into_stream(), self.ended.child_token());
+                Ok(Box::new(ReadsOn::new(stream)))
             }
             Err(error) if is_cut(&error) => Err(ConnectError::Dropped {
                 target: self.target().to_string(),

@@ -191,7 +191,7 @@ async fn full_window(through_jump_host: bool) {
             proxy.cut_all();
         }
     };
-    let uploading = tokio::time::timeout(Duration::from_secs(30), host.upload(&blobs, &cut));
+    let uploading = tokio::time::timeout(Duration::from_secs(300), host.upload(&blobs, &cut));
     let error = uploading.await.expect("the cut is noticed").unwrap_err();
     assert_eq!(error.verb(), "dropped", "{error}");
     drop((host, proxy));

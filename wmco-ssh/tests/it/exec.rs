@@ -45,10 +45,10 @@ async fn a_hanging_command_times_out_and_ends() {
     let mut options = server.options();
     options.timeouts.probe = Duration::from_millis(500);
     let host = server.host(&TcpDialer, &options).await;
-    let error = host.probe(INSTALLED).await.unwrap_err();
-    assert!(matches!(error, HostError::TimedOut { .. }), "{error}");
+    // Again where it took so long to begin that the script had not.
     while !mark.exists() {
-        tokio::time::sleep(Duration::from_millis(20)).await;
+        let error = host.probe(INSTALLED).await.unwrap_err();
+        assert!(matches!(error, HostError::TimedOut { .. }), "{error}");
     }
     assert!(!host.is_closed(), "the connection is still good");
 }
@@ -71,11 +71,16 @@ fn apply_script(server: &Sshd, plan: &HostPlan, then: &str) -> String {
 async fn apply_then_drop(steps: Vec<HostStep>) -> Result<ApplyOutcome, HostError> {
     let server = Sshd::start(&["ed25519"]).await;
     let plan = plan(steps);
-    // The server process of this connection ends, as on a host that restarts, but only after it has forwarded the line.
-    let then = "echo '{\"wicd\":\"done\",\"step\":0,\"changed\":true}'\nsleep 0.5\nkill -9 $PPID";
-    server.install_agent(host::AGENT, &apply_script(&server, &plan, then));
+    let arrived = server.path("arrived");
+    // The server process of this connection ends, as on a host that restarts, but only after its line has arrived.
+    let then = format!(
+        "echo '{{\"wicd\":\"done\",\"step\":0,\"changed\":true}}'\n\
+         until test -e '{}'; do sleep 0.05; done\nkill -9 $PPID",
+        arrived.display()
+    );
+    server.install_agent(host::AGENT, &apply_script(&server, &plan, &then));
     let host = server.host(&TcpDialer, &server.options()).await;
-    host.apply(INSTALLED, &plan, &mut |_| {}).await
+    host.apply(INSTALLED, &plan, &mut |_| std::fs::write(&arrived, "").unwrap()).await
 }
 
 #[tokio::test]

@@ -14,7 +14,7 @@ use wmco_core::names::monitoring::OPERATOR_METRICS_TLS_SECRET;
 use wmco_core::names::objects;
 
 use super::https::{code, connect, connect_by, get, scraper, shown, token};
-use super::scenery::{admin, listed, until};
+use super::scenery::{admin, listed, until, until_metrics};
 
 /// An operator without hosts, whose caches are filled.
 async fn operator() -> (Stage, Running) {
@@ -128,18 +128,17 @@ async fn the_tls_profile_is_followed_by_those_who_are_asked_to() {
 /// The metrics that alerts are made of are there while they tell something, and go.
 #[tokio::test(flavor = "multi_thread")]
 async fn what_is_under_way_is_shown_and_goes() {
-    let stage = Stage::start(&listed(&["10.9.8.1".to_owned()]), |_, host| host).await.unwrap();
+    // It is away until it was seen to be pending.
+    let away = wmco_sim::host::Fault::RefuseConnections;
+    let list = listed(&["10.9.8.1".to_owned()]);
+    let stage = Stage::start(&list, |_, host| host.fault(away)).await.unwrap();
     let running = stage.operate(Progress::new()).unwrap();
-    let token = scraper(&stage).await;
-    let text = async || get(running.http, "/metrics", Some(&token)).await.unwrap();
     let pending = "wmco_instance_pending_since_timestamp_seconds{";
-    while !text().await.contains(pending) {
-        tokio::time::sleep(std::time::Duration::from_millis(10)).await;
+    until_metrics(&stage, &running, |text| text.contains(pending)).await;
+    for (_, host) in stage.hosts.iter() {
+        host.clear_fault(away);
     }
-    while text().await.contains(pending) {
-        tokio::time::sleep(std::time::Duration::from_millis(50)).await;
-    }
-    let found = text().await;
+    let found = until_metrics(&stage, &running, |text| !text.contains(pending)).await;
     let node = super::scenery::nodes(&stage)[0]["metadata"]["name"].as_str().unwrap().to_owned();
     for certificate in ["kubelet-client", "kubelet-serving"] {
         let line = format!(
@@ -150,9 +149,8 @@ async fn what_is_under_way_is_shown_and_goes() {
     assert!(found.contains("certificate=\"exporter\""), "{found}");
     stage.list(&listed(&[])).unwrap();
     until(|| super::scenery::nodes(&stage).is_empty().then_some(())).await;
-    while text().await.contains(&format!("node=\"{node}\"")) {
-        tokio::time::sleep(std::time::Duration::from_millis(50)).await;
-    }
+    let of_node = format!("node=\"{node}\"");
+    until_metrics(&stage, &running, |text| !text.contains(&of_node)).await;
     running.stop().await.unwrap();
     stage.shutdown().await;
 }

@@ -180,8 +180,7 @@ impl World {
                 }
                 Answer::Clings(seconds) => pod.facts.leaves_by = Some(after(seconds)),
                 Answer::Refused => {
-                    let PodFacts { namespace, name, uid, .. } = asked.clone();
-                    refused.push(Refusal { namespace, name, uid, why: "no".into() });
+                    refused.push(Refusal::of(asked, "no"));
                 }
             }
         }

@@ -6,6 +6,7 @@ use jiff::SignedDuration;
 use super::*;
 use crate::facts::{DrainNotice, DrainStage, GivenUp};
 use crate::limits;
+use crate::text::steers_terminals;
 use names::objects::WICD;
 
 const TIMEOUT: SignedDuration = limits::DRAIN_TIMEOUT;
@@ -28,10 +29,27 @@ pub(super) fn pod(name: &str, leaves_by: Option<Timestamp>) -> PodFacts {
 
 /// Its eviction was refused last time.
 fn refused(case: &mut Case) {
-    let why = "The disruption budget db-budget needs 1 healthy pods and has 1 currently".into();
-    let PodFacts { namespace, name, uid, .. } = pod("db", None);
-    let refusal = Refusal { namespace, name, uid, why };
-    case.observed.drain.refused = Some(vec![refusal]);
+    let why = "The disruption budget db-budget needs 1 healthy pods and has 1 currently";
+    case.observed.drain.refused = Some(vec![Refusal::of(&pod("db", None), why)]);
+}
+
+/// However much is said of each pod, the next step is in the Event, and all of it is one line.
+#[test]
+fn whatever_a_webhook_says_the_next_step_is_told() {
+    let long = "admission webhook \"x\" denied it:\n\u{1b}[2J".repeat(2_000);
+    let longest = |letter: &str| letter.repeat(limits::OBJECT_NAME_BYTES);
+    for count in [1, 2, 7] {
+        let pods: Vec<PodFacts> = (0..count).map(|n| pod(&longest(&n.to_string()), None)).collect();
+        let why = pods.iter().map(|pod| Refusal::of(pod, &long)).collect();
+        let case = draining(SignedDuration::from_mins(1), pods)
+            .with(|c| c.observed.drain.refused = Some(why));
+        let told = notice(&case).message;
+        assert!(told.len() <= limits::EVENT_NOTE_BYTES, "{} bytes: {told}", told.len());
+        assert!(told.contains("let them go or delete them, else the node is given back"), "{told}");
+        assert!(!told.contains(steers_terminals), "{told}");
+        assert!(told.contains("webhook") && told.contains("..."), "{told}");
+        assert_eq!(told.contains(&format!("and {} more", count - 1)), count > 1, "{told}");
+    }
 }
 
 fn protected(ago: SignedDuration) -> Case {

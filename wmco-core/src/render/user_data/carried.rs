@@ -50,8 +50,6 @@ fn script(user_data: &str) -> &str {
 
 #[cfg(test)]
 mod tests {
-    use std::time::{Duration, Instant};
-
     use super::*;
     use crate::host_key::tests::{ed25519, wire};
 
@@ -136,11 +134,10 @@ mod tests {
         check(&format!("Write-Output '<powershell>'\n'{key}'"), &[key]);
     }
 
-    /// With quadratic work this would take a minute and more.
+    /// With quadratic work this would take hours, and be ended.
     #[test]
     fn a_long_text_takes_no_longer_than_it_is() {
         let key = ours();
-        let start = Instant::now();
         for (part, is_found) in [
             ("x<powershell>", true),
             ("''", true),
@@ -149,10 +146,9 @@ mod tests {
             ("@\"\n\"@", true),
             ("@'\n", false),
         ] {
-            let long = part.repeat(4_000_000 / part.len());
+            let long = part.repeat(8_000_000 / part.len());
             let keys = user_data_keys(&format!("{long}\n'{key}'"));
             assert_eq!(keys.len(), usize::from(is_found), "{part}");
         }
-        assert!(start.elapsed() < Duration::from_secs(20), "{:?}", start.elapsed());
     }
 }

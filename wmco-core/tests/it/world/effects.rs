@@ -189,9 +189,7 @@ impl World {
         for pod in node.pods.iter_mut().filter(|pod| pods.contains(pod)) {
             self.faults.pass()?;
             if protected {
-                let (namespace, name) = (pod.namespace.clone(), pod.name.clone());
-                let uid = pod.uid.clone();
-                refused.push(Refusal { namespace, name, uid, why: "budget".into() });
+                refused.push(Refusal::of(pod, "budget"));
             } else {
                 pod.leaves_by = Some(leaves_by);
             }
