@@ -4,6 +4,10 @@
 # cargo-nextest, chooses others: `all()` for a night.
 set -euo pipefail
 cd "$(dirname "$0")/.."
+cargo nextest --version >/dev/null 2>&1 || {
+    echo "cargo-nextest is missing: cargo install --locked cargo-nextest" >&2
+    exit 1
+}
 rounds=${1:?rounds} loops=${2:?busy loops}
 kept=$(realpath -m "${CARGO_TARGET_DIR:-target}")/flaky
 rm -rf "$kept"

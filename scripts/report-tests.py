@@ -28,7 +28,7 @@ def main():
             for suite in xml.parse(path).getroot().iter("testsuite"):
                 cases += [(f"{suite.get('name')} {case.get('name')}", case) for case in suite.iter("testcase")]
     if not cases:
-        print("== tests: none ran")
+        print("== tests: no report of any; it is cargo-nextest that writes one")
         return
     for name, case in cases:
         for outcome in [found for kind in ("failure", "error") for found in case.findall(kind)]:

@@ -354,7 +354,7 @@ mod tests {
         cluster.changes[0].mark_unchanged();
         approver.host_reports.set("10.0.0.1", HostReport::default());
         cluster.instances = None;
-        let following = tokio::time::timeout(20 * DEBOUNCE, cluster.follow());
+        let following = tokio::time::timeout(80 * DEBOUNCE, cluster.follow());
         assert!(following.await.is_err());
         assert!(cluster.instances.is_some(), "nobody has looked again");
         stop.cancel();

@@ -17,6 +17,9 @@ use crate::announce::News;
 /// "API-initiated Eviction".
 const DISRUPTION_BUDGET: &str = "DisruptionBudget";
 
+/// What an authorizer says, and no webhook. Source: Kubernetes documentation, "Using RBAC Authorization".
+const NO_RIGHT: &str = "cannot create resource";
+
 impl Executor {
     /// A pod that is not evicted now is asked again in a later pass, and holds up no other.
     pub(super) async fn evict(&self, pods: &[PodFacts]) -> Result<Outcome, StepError> {
@@ -81,9 +84,14 @@ fn refusal(pod: &PodFacts, error: &kube::Error) -> Refusal {
 fn said(status: &Status) -> String {
     let causes = status.details.iter().flat_map(|details| &details.causes);
     let of_budget = causes.into_iter().find(|cause| cause.reason == DISRUPTION_BUDGET);
+    let said = status.message.trim_end_matches('.');
     match of_budget {
         Some(cause) => cause.message.clone(),
-        None => format!("{}, code {}", status.message.trim_end_matches('.'), status.code),
+        // First what to do, because much may follow.
+        None if status.code == 403 && said.contains(NO_RIGHT) => format!(
+            "the operator may not evict it, apply the rights in its deployment again: {said}, code 403"
+        ),
+        None => format!("{said}, code {}", status.code),
     }
 }
 
@@ -118,5 +126,10 @@ mod tests {
         let webhook =
             json!({ "message": "admission webhook \"x\" denied the request: no.", "code": 403 });
         assert_eq!(why(webhook), "admission webhook \"x\" denied the request: no, code 403");
+        let message =
+            "pods \"db\" is forbidden: User \"o\" cannot create resource \"pods/eviction\"";
+        let rights = why(json!({ "message": message, "code": 403 }));
+        assert!(rights.starts_with("the operator may not evict it, apply the rights"), "{rights}");
+        assert!(rights.ends_with("\"pods/eviction\", code 403"), "{rights}");
     }
 }

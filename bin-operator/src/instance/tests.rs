@@ -116,7 +116,7 @@ async fn rests_after(step: Outcome) -> bool {
     worker.catch_up(&step).await;
     let rest = worker.rest_after(&plan, &before.instance).unwrap();
     let woken = worker.sleep(rest, &before.instance);
-    tokio::time::timeout(Duration::from_secs(1), woken).await.is_err()
+    tokio::time::timeout(Duration::from_secs(20), woken).await.is_err()
 }
 
 #[tokio::test]
@@ -141,7 +141,7 @@ async fn what_happens_to_the_node_during_a_look_ends_the_rest_after_it() {
     let plan = Plan::wait(Awaited::NodeAppears, Timestamp::now() + limits::NODE_APPEARS);
     let rest = worker.rest_after(&plan, &before.instance).unwrap();
     let woken = worker.sleep(rest, &before.instance);
-    assert!(tokio::time::timeout(Duration::from_secs(1), woken).await.is_ok(), "it sleeps on");
+    assert!(tokio::time::timeout(Duration::from_secs(20), woken).await.is_ok(), "it sleeps on");
 }
 
 /// A failure: when it was reported, when the worker was done with that, and until when it rests.

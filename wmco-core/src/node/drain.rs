@@ -253,7 +253,10 @@ impl<'a> Drain<'a> {
     fn blockers(&self) -> Vec<String> {
         let blocker = |pod: &PodFacts| match pod.leaves_by {
             Some(ends) if ends + limits::POD_END < self.now => {
-                Some(format!("pod {pod} was to end by {ends:.0} and is still there"))
+                // Deleting it again changes nothing.
+                Some(format!(
+                    "pod {pod} was to end by {ends:.0} and is still there (see its kubelet and finalizers)"
+                ))
             }
             Some(_) => None,
             None => {

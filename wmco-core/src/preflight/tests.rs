@@ -336,6 +336,13 @@ fn situations_of_the_cluster() {
 }
 
 #[test]
+fn a_node_that_has_not_reported_yet_runs_no_wrong_windows() {
+    let mut seen = fine();
+    seen.nodes = vec![node("fresh", "v1.36.2", "")];
+    assert!(cluster(&seen).is_empty());
+}
+
+#[test]
 fn situations_of_a_host() {
     let foreign = |name: &str, command: &str| {
         Some(ForeignService { name: name.into(), command: command.into() })

@@ -91,7 +91,9 @@ fn skew(server: Minor, nodes: &[NodeSeen]) -> Option<Finding> {
 }
 
 fn old_windows(nodes: &[NodeSeen]) -> Option<Finding> {
-    let is_unknown = |node: &&NodeSeen| SUPPORTED.windows(&node.windows).is_none();
+    // A Node whose kubelet has not reported yet is none of them.
+    let is_unknown =
+        |node: &&NodeSeen| !node.windows.is_empty() && SUPPORTED.windows(&node.windows).is_none();
     let unknown: Vec<_> = nodes.iter().filter(is_unknown).collect();
     Some(Finding {
         requirement: Requirement::WindowsRelease,

@@ -109,12 +109,12 @@ async fn a_network_that_goes_silent_is_noticed() {
 async fn a_slow_line_is_not_a_silent_one() {
     let server = Sim::start().await;
     let mut options = server.options();
-    options.timeouts.upload_stall = Duration::from_millis(1500);
-    options.timeouts.request = Duration::from_millis(1500);
+    options.timeouts.upload_stall = Duration::from_secs(4);
+    options.timeouts.request = Duration::from_secs(4);
     let host = server.connect(&options).await;
     // A window takes twice the permitted silence of a server.
     let window = limits::UPLOAD_BLOCK_BYTES * limits::UPLOAD_BLOCKS_IN_FLIGHT;
-    server.host.set_fault(Fault::Slow { bytes_per_second: window as u64 / 3 });
+    server.host.set_fault(Fault::Slow { bytes_per_second: window as u64 / 8 });
     let blobs = [20, 21].map(|seed| Blob::from_bytes(noise(window * 3 / 4, seed)));
     host.upload(&blobs, &QUIET).await.unwrap();
     for blob in &blobs {
