@@ -72,7 +72,8 @@ fn main() {
     });
     row("preview of all plans", &|fleet| {
         let (assignments, hosts) = (fleet.assignments(), fleet.observed().hosts);
-        drop(black_box(preview(&assignments, hosts, None, &fleet.release, Timestamp::UNIX_EPOCH)));
+        let (desired, now) = (fleet.desired(), Timestamp::UNIX_EPOCH);
+        drop(black_box(preview(&assignments, hosts, &desired, &fleet.release, now)));
     });
     row("nodes of listed hosts", &|fleet| {
         drop(black_box(nodes_of(&fleet.entries, fleet.nodes())));

@@ -12,9 +12,10 @@ use serde::Serialize;
 
 use crate::digest::Sha256;
 use crate::facts::NodeFacts;
-use crate::fleet::{Assignment, Assignments, Desired, Intent, Observed};
+use crate::fleet::{Assignment, Assignments, Desired, Held, Intent, Observed, set_of};
 use crate::host_record::KnownHosts;
 use crate::login_keys::{KeyExchange, LoginKeys};
+use crate::machines::{Machine, Machines};
 use crate::names::machine_api::INFRASTRUCTURE_KIND;
 use crate::names::objects::{
     HOST_KEYS_CONFIG_MAP, INSTANCES_CONFIG_MAP, MACHINE, PRIVATE_KEY_SECRET,
@@ -82,6 +83,9 @@ pub enum KeyPreview {
         /// Whether its Machine is replaced in that case; otherwise an administrator has to add the new key to its
         /// host.
         replaced: bool,
+        /// What forbids that now.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        held: Option<Held>,
     },
 }
 
@@ -110,16 +114,17 @@ pub enum KeyPreview {
 ///
 /// let now = jiff::Timestamp::UNIX_EPOCH;
 /// let assignments = reconcile(&desired, &observed);
-/// let text = preview(&assignments, &hosts, desired.keys, &release, now)[0].to_string();
+/// let text = preview(&assignments, &hosts, &desired, &release, now)[0].to_string();
 /// assert!(text.starts_with("10.0.0.5: configure, because it is listed\n  would probe-with-ours"));
 /// ```
 pub fn preview<'a>(
     assignments: &Assignments<'a>,
     hosts: &KnownHosts,
-    keys: Option<&LoginKeys>,
+    desired: &Desired<'_>,
     release: &Arc<Release>,
     now: Timestamp,
 ) -> Vec<Preview<'a>> {
+    let keys = desired.keys;
     let preview = |assignment: &Assignment<'a>| {
         let inputs = inputs(assignment, release, hosts, keys);
         let plan = Memory::default().plan(&inputs, now);
@@ -130,7 +135,10 @@ pub fn preview<'a>(
         let then = is_asked.then(|| Then::of(assignment, &release.version));
         let (plan, key) = match &unreachable {
             Some(_) => (Plan::settled(), None),
-            None => (plan, keys.and_then(|keys| key(assignment, assignments, hosts, keys))),
+            None => (
+                plan,
+                keys.and_then(|keys| key(assignment, assignments, hosts, desired.machines, keys)),
+            ),
         };
         Preview { assignment: assignment.clone(), plan, unreachable, then, key }
     };
@@ -179,6 +187,7 @@ fn key(
     assignment: &Assignment<'_>,
     assignments: &Assignments<'_>,
     hosts: &KnownHosts,
+    machines: &Machines,
     keys: &LoginKeys,
 ) -> Option<KeyPreview> {
     let instance = assignment.instance.filter(|_| assignment.has_work())?;
@@ -188,7 +197,17 @@ fn key(
     }
     let before = assignment.node?.annotation(names::PUBLIC_KEY_HASH_ANNOTATION)?;
     let is_other = before != keys.sealing(record).to_string();
-    is_other.then(|| KeyPreview::MayRefuse { replaced: instance.machine.is_some() })
+    is_other.then(|| KeyPreview::MayRefuse {
+        replaced: instance.machine.is_some(),
+        held: machines.with_key(&assignment.address).and_then(|machine| held(machine, machines)),
+    })
+}
+
+/// Why a Machine is not replaced. An input may have Machines without their MachineSets, which tells nothing.
+fn held(machine: &Machine, machines: &Machines) -> Option<Held> {
+    let owner = machine.facts.machine_set.as_ref();
+    let is_known = owner.is_none_or(|owner| machines.set(&owner.name).is_some());
+    is_known.then(|| set_of(machine, machines).err()).flatten()
 }
 
 /// An object of an input that could change its plan.
@@ -353,11 +372,16 @@ impl fmt::Display for KeyPreview {
                 remove.fingerprint(),
                 host::AUTHORIZED_KEYS
             ),
-            Self::MayRefuse { replaced: true } => f.write_str(
+            Self::MayRefuse { replaced: true, held: Some(held) } => write!(
+                f,
+                "was configured with another key: if its host refuses the one in the secret, its machine is \
+                 not replaced, because {held}",
+            ),
+            Self::MayRefuse { replaced: true, held: None } => f.write_str(
                 "was configured with another key: if its host refuses the one in the secret, its machine is \
                  replaced, within the disruption budget",
             ),
-            Self::MayRefuse { replaced: false } => write!(
+            Self::MayRefuse { replaced: false, .. } => write!(
                 f,
                 "was configured with another key: if its host refuses the one in the secret, it stays as it \
                  is until that is in {} there",

@@ -18,6 +18,7 @@ use wmco_core::authorized_key::AuthorizedKey;
 use wmco_core::ca_bundle::{Injected, Injection, ProxyTrust};
 use wmco_core::fleet::{
     self, Assignments, Grants, LoginTry, Notice, Replacement, SlotWaits, Topic, Unready,
+    UserDataSince,
 };
 use wmco_core::host_record::RecordChange;
 use wmco_core::limits;
@@ -61,6 +62,7 @@ pub struct Fleet {
     grants: Grants,
     replacing: BTreeMap<String, Replacement>,
     unready: Unready,
+    user_data: UserDataSince,
     /// What the times of `grants` are counted from.
     begun: Instant,
     usernames: Usernames,
@@ -99,6 +101,7 @@ impl Fleet {
             grants: Grants::default(),
             replacing: BTreeMap::new(),
             unready: Unready::default(),
+            user_data: UserDataSince::default(),
             begun: Instant::now(),
             usernames: Usernames::default(),
             counts: Counts::new(executor.metrics.clone(), issued),
@@ -154,9 +157,11 @@ impl Fleet {
         let refused_after = self.config.refused_after.unsigned_abs();
         let unready = self.unready.next_end(refused_after, self.begun.elapsed());
         let unready = unready.map(|end| self.begun + end);
+        let user_data = self.user_data.next_end(refused_after, self.begun.elapsed());
+        let user_data = user_data.map(|end| self.begun + end);
         let overdue = self.injection.overdue_at().map(|at| self.begun + at);
         let overdue = overdue.filter(|at| Instant::now() < *at);
-        [self.problems.next(), granted, overdue, unready]
+        [self.problems.next(), granted, overdue, unready, user_data]
             .into_iter()
             .flatten()
             .fold(names_old, Instant::min)
@@ -189,11 +194,13 @@ impl Fleet {
         };
         let (granted, replaced) = (self.grants.nodes(), self.grants.machines());
         self.unready.update(nodes, &view.machines, running);
-        let unready = self.unready.lasting(self.config.refused_after.unsigned_abs(), running);
+        let refused_after = self.config.refused_after.unsigned_abs();
+        let unready = self.unready.lasting(refused_after, running);
+        let is_right = keys.as_ref().is_some_and(|keys| self.user_data_has(keys));
+        let user_data = self.user_data.look(is_right, refused_after, running);
         let replacing = std::mem::take(&mut self.replacing);
         let failed = keys.as_ref().map(|keys| self.failed_logins(&view, keys));
         let [refused, unanswered] = failed.unwrap_or_default();
-        let failed_is_empty = refused.is_empty() && unanswered.is_empty();
         let observed = fleet::Observed {
             nodes,
             claims: &claims,
@@ -203,11 +210,7 @@ impl Fleet {
             unready: &unready,
             refused: &refused,
             unanswered: &unanswered,
-            user_data_ready: keys.as_ref().is_some_and(|keys| {
-                // It is long to read, and mostly of no matter.
-                let matters = keys.facts.rotation().is_some() || !failed_is_empty;
-                !matters || self.user_data_has(keys)
-            }),
+            user_data,
             hosts: &view.hosts,
             host_names: &view.host_names,
             untried: &view.untried,

@@ -91,16 +91,17 @@ impl HostRecords {
         let mut turn = 0;
         loop {
             self.leadership.check()?;
-            let there = match last.take() {
-                Some(map) => Some(map),
-                None => self.get().await?,
-            };
+            let written = last.take();
+            let is_fresh = written.is_none();
+            let there = if is_fresh { self.get().await? } else { written };
             let before = there.as_ref().and_then(|map| map.data.clone()).unwrap_or_default();
             let mut after = Records::new(before.clone());
             let answers: Vec<_> =
                 batches.iter().map(|batch| all(&batch.edits, &mut after)).collect();
             let after = after.into_data();
             let written = match (there, difference(&before, &after)) {
+                // Somebody may have taken off since what was written last.
+                (_, None) if !is_fresh => continue,
                 (there, None) => Ok(there),
                 (Some(map), Some(changes)) => self.patch(&map, changes).await.map(Some),
                 (None, Some(_)) => self.create(after).await.map(Some),

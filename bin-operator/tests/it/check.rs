@@ -177,6 +177,23 @@ fn nothing_paints_a_terminal() {
     assert!(run.out.contains("ACME\\\\u{202e}J\u{fc}rgen at"), "{}", run.out);
 }
 
+/// One selection of objects for all commands: what is there twice is an error with both places.
+#[test]
+fn an_object_that_is_given_twice_is_an_error_with_both_places() {
+    let list =
+        "kind: ConfigMap\nmetadata: {name: windows-instances}\ndata: {10.0.0.1: username=core}\n";
+    let node = "---\nkind: Node\nmetadata: {name: win-1}\n";
+    assert_eq!(check(&format!("{list}{node}"), "text").status, 0);
+    for (twice, name) in
+        [(node, "Node win-1"), (&*format!("---\n{list}"), "ConfigMap windows-instances")]
+    {
+        let first =
+            if name.starts_with("Node") { format!("{list}{node}") } else { list.to_owned() };
+        let run = check(&format!("{first}{twice}"), "text");
+        run.is_refused(2, &[name, "document"]);
+    }
+}
+
 #[test]
 fn warnings_are_told_and_are_no_errors() {
     let data = Data::from([

@@ -6,6 +6,7 @@ use std::fs;
 use k8s_openapi::api::certificates::v1::CertificateSigningRequest;
 use serde::Deserialize;
 use serde_json::{Value, json};
+use wmco_core::names::objects::DEFAULT_NAMESPACE;
 
 use crate::program::{Run, run};
 use crate::vectors::Case;
@@ -234,6 +235,16 @@ fn windows_machines_are_explained() {
        pass     node-absent    no such node
        pass     machine-node   the Machine has none
     ");
+    // Nobody knows which hosts are entries.
+    let assumed =
+        "no ConfigMap windows-instances in the input, so a name or an address could be an entry's";
+    let objects = [&input.objects()[..], std::slice::from_ref(&ours)].concat();
+    let alone = explain(&documents(&objects), &[]);
+    assert!(alone.err.contains(assumed), "{alone:?}");
+    explain(&documents(&objects), &["--strict"]).is_refused(2, &[assumed, "add it with -f FILE"]);
+    let empty = instances(DEFAULT_NAMESPACE, &BTreeMap::new());
+    let told = explain(&documents(&[&objects[..], &[empty]].concat()), &[]);
+    assert!(!told.err.contains(assumed), "{told:?}");
     let mut deleted = ours.clone();
     deleted["metadata"]["deletionTimestamp"] = json!("2026-05-04T03:02:01Z");
     deleted["status"]["addresses"][1]["address"] = json!("win-bravo");

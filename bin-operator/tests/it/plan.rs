@@ -200,12 +200,46 @@ fn hosts_that_may_refuse_a_sudden_other_key_are_shown() {
     let run = plan("off", &(configured(&hash(&old), "") + &secret(&[("private-key.pem", &new)])));
     let [listed, made] = about_keys(&run)[..] else { panic!("{}", run.out) };
     assert!(listed.contains("it stays as it is until that is in"), "{listed}");
-    assert!(made.contains("its machine is replaced"), "{made}");
+    let nobody = "its machine is not replaced, because no machineset would make another one";
+    assert!(made.contains(nobody), "{made}");
     for known in [secret(&[("private-key.pem", &old)]), String::new()] {
         let run = plan("off", &(configured(&hash(&old), "") + &known));
         assert_eq!((about_keys(&run), labelled(&run, "warning: ")), (vec![], vec![]));
         let lacks_key = run.err.contains("Secret cloud-private-key");
         assert_eq!(lacks_key, known.is_empty(), "{run:?}");
+    }
+}
+
+/// A key that its host may refuse has a Machine replaced only where `check machinesets` finds nothing that forbids it.
+#[test]
+fn a_machine_that_would_be_replaced_and_one_that_would_be_kept_are_told_apart() {
+    let [old, new] = [key(1), key(2)];
+    let owner = "uid: \"3\", ownerReferences: [{apiVersion: machine.openshift.io/v1beta1, kind: MachineSet, \
+                 name: win, uid: \"4\", controller: true}]";
+    let input = configured(&hash(&old), "").replace("uid: \"3\"", owner);
+    let set = |user_data: &str| {
+        format!(
+            "---\napiVersion: machine.openshift.io/v1beta1\nkind: MachineSet\nmetadata: {{name: win, uid: \"4\"}}\n\
+             spec: {{replicas: 1, template: {{spec: {{providerSpec: {{value: {{userDataSecret: \
+             {{name: {user_data}}}}}}}}}}}}}\n"
+        )
+    };
+    for (sets, words) in [
+        (String::new(), "its machine is replaced, within"),
+        (set("windows-user-data"), "its machine is replaced, within"),
+        (
+            set("worker-user-data"),
+            "not replaced, because a new one would not either, since providerSpec",
+        ),
+        (
+            set("windows-user-data").replace("replicas: 1", "replicas: 0"),
+            "not replaced, because no machineset",
+        ),
+    ] {
+        let input = input.clone() + &sets + &secret(&[("private-key.pem", &new)]);
+        let run = plan("off", &input);
+        let [_, made] = about_keys(&run)[..] else { panic!("{run:?}") };
+        assert!(made.contains(words), "{made}");
     }
 }
 
@@ -300,6 +334,64 @@ fn what_is_missing_is_told_and_an_error_where_it_has_to_be_there() {
         "kind: ConfigMap\nmetadata: {name: windows-instances}\n",
     );
     assert_eq!((nothing.status, nothing.err.as_str()), (0, ""), "{nothing:?}");
+}
+
+/// Without the list nobody knows which hosts are entries, with Machines beside it as little as without.
+#[test]
+fn an_absent_list_is_told_and_one_without_data_says_that_there_is_none() {
+    let all = "kind: NodeList\nitems: []\n---\nkind: ConfigMap\nmetadata: {name: windows-ssh-host-keys}\n---\n\
+               kind: Machine\nmetadata: {name: m-1, labels: {machine.openshift.io/os-id: Windows}}\n---\n\
+               kind: Infrastructure\nmetadata: {name: cluster}\nstatus: {platformStatus: {type: AWS}, \
+               apiServerInternalURI: 'https://api-int.a.test:6443'}\n";
+    let list = "ConfigMap windows-instances";
+    let without = run(&["plan", "-f", "-"], all);
+    assert!(labelled(&without, "note: ").concat().contains(list), "{without:?}");
+    run(&["plan", "-f", "-", "--strict"], all).is_refused(2, &[list, "add it with -f FILE"]);
+    let empty = format!("{all}---\nkind: ConfigMap\nmetadata: {{name: windows-instances}}\n");
+    let with = run(&["plan", "-f", "-", "--strict"], &empty);
+    assert!(with.status == 0 && !with.err.contains(list), "{with:?}");
+}
+
+/// Objects of a kind that the operator looks at, in a group, version or of a name that it does not.
+#[test]
+fn objects_of_other_groups_and_versions_do_not_count_and_are_named() {
+    let list =
+        "kind: ConfigMap\nmetadata: {name: windows-instances}\ndata: {10.0.0.1: username=core}\n";
+    let infrastructure = |version: &str, name: &str| {
+        format!(
+            "---\napiVersion: {version}\nkind: Infrastructure\nmetadata: {{name: {name}}}\n\
+             status: {{platformStatus: {{type: AWS}}, apiServerInternalURI: 'https://api-int.a.test:6443'}}\n"
+        )
+    };
+    let machine = |version: &str| {
+        format!(
+            "---\napiVersion: {version}\nkind: Machine\nmetadata: {{name: m-1, \
+             labels: {{machine.openshift.io/os-id: Windows}}}}\n"
+        )
+    };
+    let lacks = |run: &Run, what: &str| {
+        let notes = labelled(run, "note: ");
+        notes.iter().any(|note| note.starts_with("the input lacks") && note.contains(what))
+    };
+    let named = |run: &Run, what: &str| {
+        labelled(run, "note: ")
+            .iter()
+            .any(|note| !note.starts_with("the input lacks") && note.contains(what))
+    };
+    for (object, kind, counts) in [
+        (infrastructure("config.openshift.io/v1", "cluster"), "Infrastructure", true),
+        (infrastructure("config.openshift.io/v1", "other"), "Infrastructure", false),
+        (infrastructure("config.openshift.io/v1beta1", "cluster"), "Infrastructure", false),
+        (infrastructure("infra.example.test/v1", "cluster"), "Infrastructure", false),
+        (machine("machine.openshift.io/v1beta1"), "Machine", true),
+        (machine("machine.openshift.io/v1"), "Machine", false),
+        (machine("cluster.x-k8s.io/v1beta1"), "Machine", false),
+    ] {
+        let planned = run(&["plan", "-f", "-"], &format!("{list}{object}"));
+        assert_eq!(planned.status, 0, "{planned:?}");
+        assert_eq!(lacks(&planned, &format!("{kind}s.")), !counts, "{object}{planned:?}");
+        assert_eq!(named(&planned, &format!("{kind} ")), !counts, "{object}{planned:?}");
+    }
 }
 
 /// A list of no Machines tells as much as one of some, and a Machine that is not looked at tells nothing.

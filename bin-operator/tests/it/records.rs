@@ -9,11 +9,13 @@ use bin_operator::instance::{Edit, HostRecords, StepError};
 use bin_operator::leader::Leadership;
 use futures::FutureExt as _;
 use futures::future::join_all;
+use k8s_openapi::api::core::v1::ConfigMap;
 use kube::Client;
+use kube::api::{Api, DeleteParams};
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube_testserver::error::ApiError;
 use kube_testserver::{Fault, TestServer};
-use serde_json::json;
+use serde_json::{Value, json};
 use tokio::time::timeout;
 use wmco_core::host_record::{KnownHosts, ListedHost, RecordChange, RecordRefused};
 use wmco_core::names::objects;
@@ -118,6 +120,33 @@ async fn a_map_that_is_deleted_is_made_again() {
 }
 
 /// The first write hangs and its caller ends; the second takes the third along, hangs and ends, too.
+/// What was written last is no proof that it is still there: the same once more writes what somebody took off.
+#[tokio::test]
+async fn what_was_taken_off_is_written_by_the_same_change_again() {
+    let (cluster, records) = scene().await;
+    let name = objects::HOST_KEYS_CONFIG_MAP;
+    records.edit(vec![listed(1), listed(2)]).await.unwrap();
+    let maps: Api<ConfigMap> =
+        Api::namespaced(cluster.client().unwrap(), objects::DEFAULT_NAMESPACE);
+    maps.delete(name, &DeleteParams::default()).await.unwrap();
+    records.edit(vec![listed(1)]).await.unwrap();
+    assert_eq!(data(&cluster).keys().collect::<Vec<_>>(), ["10.0.0.1_host"]);
+    records.edit(vec![listed(2)]).await.unwrap();
+    let put = |change: fn(&mut Value)| {
+        let map = cluster.object("", "configmaps", objects::DEFAULT_NAMESPACE, name).unwrap();
+        let mut map = map.as_ref().clone();
+        change(&mut map["data"]);
+        cluster.put(&map).unwrap();
+    };
+    put(|data| drop(data.as_object_mut().unwrap().remove("10.0.0.2_host")));
+    records.edit(vec![listed(2)]).await.unwrap();
+    assert_eq!(data(&cluster).len(), 2);
+    // Nor does it refuse for what is another by now.
+    put(|data| data["10.0.0.3_host"] = "{}".into());
+    let pinned = records.edit(vec![pinned(3)]).await;
+    assert!(pinned.is_ok(), "{pinned:?}");
+}
+
 #[tokio::test]
 async fn a_caller_that_ends_takes_nobodys_change_along() {
     let (cluster, records) = scene().await;

@@ -122,6 +122,8 @@ pub enum Held {
     },
     /// The user data of new Machines does not have our key yet, so a new Machine would refuse it, too.
     UserDataDue,
+    /// The user data of new Machines lacked our key a moment ago, and whoever changed them may do so again.
+    UserDataFresh,
     /// Several Machines of its MachineSet were replaced, and the set has not been healthy since: another one would
     /// refuse our key, too.
     InVain {
@@ -132,9 +134,14 @@ pub enum Held {
     TooMany,
     /// Its MachineSet has too few Machines.
     TooFew,
-    /// Other Machines are not ready, do not run the operator's version, or are being replaced.
+    /// Other Machines are not ready, or do not run the operator's version.
     Unhealthy {
         /// Address or Machine of the first of them.
+        first: String,
+    },
+    /// Another Machine of its MachineSet is replaced first.
+    ReplacedFirst {
+        /// That Machine.
         first: String,
     },
     /// Its node has not been without a ready kubelet for long, and another Machine of its MachineSet is being replaced.
@@ -222,6 +229,9 @@ impl fmt::Display for Held {
             Self::UserDataDue => {
                 f.write_str("the user data of new machines does not have our key yet")
             }
+            Self::UserDataFresh => f.write_str(
+                "the user data of new machines lacked our key a moment ago, and may be changed again",
+            ),
             Self::InVain { replaced } => {
                 write!(f, "{replaced} of its machineset were replaced and none of them works")
             }
@@ -229,6 +239,9 @@ impl fmt::Display for Held {
             Self::TooFew => f.write_str("its machineset lacks machines"),
             Self::Unhealthy { first } => {
                 write!(f, "{} is not ready with the operator's version", Called(first))
+            }
+            Self::ReplacedFirst { first } => {
+                write!(f, "{} of its machineset is replaced first", Called(first))
             }
             Self::MayRecover => f.write_str(
                 "another of its machineset is made anew, and its own node may get ready again",

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::Replacement;
+use super::{Replacement, UserData};
 use crate::facts::NodeFacts;
 use crate::host_record::KnownHosts;
 use crate::instances::Entries;
@@ -74,8 +74,9 @@ pub struct Observed<'a> {
     /// [`limits::ROTATION_PATIENCE`](crate::limits::ROTATION_PATIENCE), from
     /// [`Logins::unanswered`](super::Logins::unanswered).
     pub unanswered: &'a BTreeSet<String>,
-    /// Whether the user data of new Machines contains every key of ours.
-    pub user_data_ready: bool,
+    /// Whether the user data of new Machines contain every key of ours, from
+    /// [`UserDataSince::look`](super::UserDataSince::look).
+    pub user_data: UserData,
     /// Pinned keys and records of hosts.
     pub hosts: &'a KnownHosts,
     /// Names of hosts by listed address: those that they reported over SSH, and those of the DNS.
@@ -138,7 +139,7 @@ impl<'a> Observed<'a> {
             unready: &NO_NAMES,
             refused: &NO_NAMES,
             unanswered: &NO_NAMES,
-            user_data_ready: true,
+            user_data: UserData::Settled,
             hosts: &NO_HOSTS,
             host_names: &NO_HOST_NAMES,
             untried: &NO_NAMES,

@@ -55,6 +55,7 @@ mod slots;
 mod tests;
 mod unlisted;
 mod unready;
+mod user_data;
 
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
@@ -78,10 +79,12 @@ pub use notice::{Hold, Notice, Others, Topic};
 pub use permit::{DisruptionPermit, ReplacementPermit};
 use replaced::{Health, Replaced};
 pub use replacement::Replacement;
+pub(crate) use replacing::set_of;
 pub use rotation::Rotation;
 use side_by_side::Beside;
 pub use slot_waits::{SlotWait, SlotWaits};
 pub use unready::Unready;
+pub use user_data::{UserData, UserDataSince};
 
 use crate::facts::NodeFacts;
 use crate::host_record::{HostRecord, KnownHosts, RecordChange};
@@ -210,7 +213,7 @@ fn by_entries<'a>(
 /// reports of hosts.
 pub fn nodes_of(entries: &Entries, nodes: &[NodeFacts]) -> BTreeMap<String, String> {
     let desired = Desired { budget: 0, ..Desired::new(Some(entries), "") };
-    let observed = Observed { user_data_ready: false, ..Observed::new(nodes) };
+    let observed = Observed { user_data: UserData::Due, ..Observed::new(nodes) };
     let mut listed = Beside::new(entries.iter());
     let found = reconcile(&desired, &observed).instances.into_iter();
     let of_listed = found.filter(|found| listed.at(&found.address).is_some());

@@ -291,6 +291,8 @@ impl Notice {
                     | Because::NodeNotTold
                     | Because::ReplacementHeld(
                         Held::UserDataDue
+                        | Held::UserDataFresh
+                        | Held::ReplacedFirst { .. }
                         | Held::MayRecover
                         | Held::Budget
                         | Held::Unhealthy { .. }
@@ -427,16 +429,18 @@ fn next_step(because: &Because, node: Option<&str>) -> Option<String> {
                  yourself"
             ),
             Held::OtherUserData { .. } => {
-                "correct the machineset, and delete the machine yourself if it still refuses us"
-                    .to_owned()
+                "correct the machineset, then it is replaced by itself".to_owned()
             }
             Held::UserDataDue => format!("see why secret {USER_DATA_SECRET} is not changed"),
+            Held::UserDataFresh => format!("see who else writes secret {USER_DATA_SECRET}"),
             Held::InVain { .. } => {
-                "see whether its image runs the user data that it is given, then delete the machine"
+                "see whether the image of its machineset runs the user data that it is given, then delete those \
+                 of the machineset that are not ready"
                     .to_owned()
             }
             Held::TooMany | Held::TooFew => "it goes on when that is over".to_owned(),
             Held::Unhealthy { first } => format!("see why {} is not", Called(first)),
+            Held::ReplacedFirst { first } => format!("see why {} is not yet", Called(first)),
             Held::MayRecover => "see why its node is not ready".to_owned(),
             Held::Budget => {
                 "see which nodes are cordoned by the operator, and what they wait for".to_owned()

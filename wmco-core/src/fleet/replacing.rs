@@ -13,7 +13,7 @@ use super::replaced::{Health, Replaced, is_gone, works};
 use super::slots::Slots;
 use super::{
     Assignment, Assignments, Because, Desired, Held, Intent, Observed, Replacement,
-    ReplacementPermit,
+    ReplacementPermit, UserData,
 };
 use crate::facts::{MachineSetFacts, NodeFacts};
 use crate::host_record::{HostRecord, KnownHosts, RecordChange};
@@ -110,6 +110,23 @@ fn no_longer<'a>(
     }
 }
 
+/// The MachineSet that would make another Machine which lets us in.
+pub(crate) fn set_of<'a>(
+    machine: &Machine,
+    machines: &'a Machines,
+) -> Result<&'a MachineSetFacts, Held> {
+    let owner = machine.facts.machine_set.as_ref().ok_or(Held::NobodyMakesAnother)?;
+    let set = machines.set(&owner.name);
+    let set = set.filter(|set| set.uid == owner.uid && !set.is_deleted && set.replicas > 0);
+    let set = set.ok_or(Held::NobodyMakesAnother)?;
+    if let Some((path, text)) = set.user_data.mistakes().next() {
+        let path = path.replace('/', ".");
+        let mistake = format!("providerSpec.value{path} of machineset {} {text}", set.name);
+        return Err(Held::OtherUserData { mistake });
+    }
+    Ok(set)
+}
+
 /// The conditions for the deletion of a Machine.
 struct Gate<'a> {
     /// The MachineSets of all Machines whose hosts refuse our key.
@@ -118,7 +135,7 @@ struct Gate<'a> {
     successors: BTreeSet<&'a str>,
     /// The instance with which the number of unhealthy nodes reaches the budget.
     unhealthy: Option<String>,
-    user_data_ready: bool,
+    user_data: UserData,
     hosts: &'a KnownHosts,
     keys: Option<&'a LoginKeys>,
     /// Machines that have had no ready Node for long.
@@ -206,7 +223,7 @@ impl<'a> Gate<'a> {
             sets: siblings.collect(),
             successors,
             unhealthy: unhealthy.map(|instance| instance.address.clone()),
-            user_data_ready: observed.user_data_ready,
+            user_data: observed.user_data,
             hosts: observed.hosts,
             keys: desired.keys,
             long_unready: observed.unready,
@@ -224,23 +241,17 @@ impl<'a> Gate<'a> {
         health: &Health<'a>,
         replaced: &Replaced<'a>,
     ) -> Result<&'a MachineSetFacts, Held> {
-        let owner = machine.facts.machine_set.as_ref().ok_or(Held::NobodyMakesAnother)?;
-        let set = health.machines.set(&owner.name);
-        let set = set.filter(|set| set.uid == owner.uid && !set.is_deleted && set.replicas > 0);
-        let set = set.ok_or(Held::NobodyMakesAnother)?;
-        if let Some((path, text)) = set.user_data.mistakes().next() {
-            let path = path.replace('/', ".");
-            let mistake = format!("providerSpec.value{path} of machineset {} {text}", set.name);
-            return Err(Held::OtherUserData { mistake });
-        }
+        let set = set_of(machine, health.machines)?;
         let record = self.hosts.record(&assignment.address);
         if let Some(key) = self.keys.and_then(|keys| keys.lost(record)) {
             return Err(Held::KeyLost { key });
         }
-        if !self.user_data_ready {
-            return Err(Held::UserDataDue);
+        match self.user_data {
+            UserData::Due => return Err(Held::UserDataDue),
+            UserData::Fresh => return Err(Held::UserDataFresh),
+            UserData::Settled => {}
         }
-        let siblings = self.sets.get(owner.name.as_str()).ok_or(Held::NobodyMakesAnother)?;
+        let siblings = self.sets.get(set.name.as_str()).ok_or(Held::NobodyMakesAnother)?;
         let own = machine.facts.name.as_str();
         let is_gone = |name: &&str| !siblings.names.contains(name);
         let of_set = replaced.iter().filter(|(_, held_by)| *held_by == set.name);
@@ -257,15 +268,15 @@ impl<'a> Gate<'a> {
             Ordering::Equal => {}
         }
         let is_replaced = |name: &&str| *name != own && siblings.names.contains(name);
-        let replaced_beside = replaced.iter().map(|(machine, _)| machine).find(is_replaced);
-        let holds_slot = assignment.node.is_some_and(NodeFacts::holds_slot);
-        let is_awaited = holds_slot || replaced.waits_for(assignment, health).is_some();
-        let unhealthy = siblings.unhealthy.filter(|_| !is_awaited);
-        if replaced_beside.is_none() {
-            turn?;
+        if let Some((first, _)) = replaced.iter().find(|(machine, _)| is_replaced(machine)) {
+            return Err(Held::ReplacedFirst { first: key(first) });
         }
-        let first = replaced_beside.or(unhealthy).map(key);
-        let first = first.or_else(|| self.unhealthy.clone().filter(|_| !is_awaited));
+        turn?;
+        let holds_slot = assignment.node.is_some_and(NodeFacts::holds_slot);
+        if holds_slot || replaced.waits_for(assignment, health).is_some() {
+            return Ok(set);
+        }
+        let first = siblings.unhealthy.map(key).or_else(|| self.unhealthy.clone());
         first.map_or(Ok(set), |first| Err(Held::Unhealthy { first }))
     }
 

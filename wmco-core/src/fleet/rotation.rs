@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::{Assignment, Desired, Observed};
+use super::{Assignment, Desired, Observed, UserData};
 use crate::host_record::{HostRecord, Kept, KnownHosts};
 use crate::login_keys::{KeyExchange, KeyRotation};
 use crate::machines::{Machine, Unfit, key};
@@ -48,7 +48,7 @@ impl Rotation {
         let (machines, hosts) = (desired.machines, observed.hosts);
         let mut out = Self {
             list_absent: desired.entries.is_none(),
-            user_data_due: !observed.user_data_ready && machines.iter().next().is_some(),
+            user_data_due: observed.user_data == UserData::Due && machines.iter().next().is_some(),
             ..Self::default()
         };
         let mut former = BTreeSet::new();

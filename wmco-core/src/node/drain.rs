@@ -275,10 +275,11 @@ pub(super) struct Unknown;
 impl Refusal {
     /// The refusal to evict `pod`, with the beginning of what was said.
     pub fn of(pod: &PodFacts, why: &str) -> Self {
-        let why = why.trim_end_matches('.');
-        let shown = cut(why, limits::REFUSAL_BYTES);
-        let more = if shown.len() < why.len() { " ..." } else { "" };
-        let why = format!("{}{more}", printable(shown));
+        // Codes are longer than the letters in whose place they stand.
+        let said = printable(cut(why.trim_end_matches('.'), limits::REFUSAL_BYTES + 1));
+        let shown = cut(&said, limits::REFUSAL_BYTES);
+        let more = if shown.len() < said.len() { " ..." } else { "" };
+        let why = format!("{shown}{more}");
         let (namespace, name) = (pod.namespace.clone(), pod.name.clone());
         Self { namespace, name, uid: pod.uid.clone(), why }
     }

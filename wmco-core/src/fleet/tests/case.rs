@@ -33,7 +33,8 @@ pub(super) struct Case {
     pub(super) refused: Vec<&'static str>,
     /// What instances are known by whose hosts do not answer.
     pub(super) unanswered: Vec<&'static str>,
-    pub(super) user_data_due: bool,
+    /// `None`: they have had our key for long.
+    pub(super) user_data: Option<UserData>,
     pub(super) keys: Option<LoginKeys>,
 }
 
@@ -98,7 +99,7 @@ impl Case {
                 replaced: &set(&self.replaced),
                 replacing: &begun.collect(),
                 unready: &set(&self.unready),
-                user_data_ready: !self.user_data_due,
+                user_data: self.user_data.unwrap_or(UserData::Settled),
                 refused: &self.refused.iter().map(|name| key(name)).collect(),
                 unanswered: &set(&self.unanswered),
                 hosts: &KnownHosts::read(self.host_keys.iter().copied()),

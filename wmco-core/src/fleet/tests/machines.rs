@@ -275,7 +275,7 @@ rows! {
         c.host_keys = vec![going(1), going(2)];
     }) => [
         "machine mac-1: configure (node node-1), because its host does not let us in, and its machine is not \
-         replaced now: machine mac-2 is not ready with the operator's version",
+         replaced now: machine mac-2 of its machineset is replaced first",
         "machine mac-2: replace (node node-2), because its host does not let us in",
     ];
     a_permit_counts_before_the_deletion_is_seen: made(2).with(|c| {
@@ -284,7 +284,7 @@ rows! {
         c.host_keys = vec![going(1), going(2)];
     }) => [
         "machine mac-1: configure (node node-1), because its host does not let us in, and its machine is not \
-         replaced now: machine mac-2 is not ready with the operator's version",
+         replaced now: machine mac-2 of its machineset is replaced first",
         "machine mac-2: replace (node node-2), because its host does not let us in",
     ];
 }
@@ -327,9 +327,9 @@ fn one_after_another() {
         &[
             "machine mac-1: replace (node node-1), because its host does not let us in",
             "machine mac-2: configure (node node-2), because its host does not let us in, and its machine is not \
-         replaced now: machine mac-1 is not ready with the operator's version",
+         replaced now: machine mac-1 of its machineset is replaced first",
             "machine mac-3: configure (node node-3), because its host does not let us in, and its machine is not \
-         replaced now: machine mac-1 is not ready with the operator's version",
+         replaced now: machine mac-1 of its machineset is replaced first",
         ],
     );
 }

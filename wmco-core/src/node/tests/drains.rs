@@ -36,11 +36,13 @@ fn refused(case: &mut Case) {
 /// However much is said of each pod, the next step is in the Event, and all of it is one line.
 #[test]
 fn whatever_a_webhook_says_the_next_step_is_told() {
-    let long = "admission webhook \"x\" denied it:\n\u{1b}[2J".repeat(2_000);
     let longest = |letter: &str| letter.repeat(limits::OBJECT_NAME_BYTES);
-    for count in [1, 2, 7] {
+    let words = "admission webhook \"x\" denied it:\n\u{1b}[2J".repeat(2_000);
+    let codes = format!("webhook{}", "\u{1b}\u{202e}".repeat(20_000));
+    for (count, long) in [1, 2, 7].into_iter().flat_map(|count| [(count, &words), (count, &codes)])
+    {
         let pods: Vec<PodFacts> = (0..count).map(|n| pod(&longest(&n.to_string()), None)).collect();
-        let why = pods.iter().map(|pod| Refusal::of(pod, &long)).collect();
+        let why = pods.iter().map(|pod| Refusal::of(pod, long)).collect();
         let case = draining(SignedDuration::from_mins(1), pods)
             .with(|c| c.observed.drain.refused = Some(why));
         let told = notice(&case).message;

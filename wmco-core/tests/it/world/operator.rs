@@ -123,7 +123,7 @@ impl World {
                 unready: &unready,
                 refused: &refused,
                 unanswered: &unanswered,
-                user_data_ready: true,
+                user_data: fleet::UserData::Settled,
                 hosts: &hosts,
                 host_names: &host_names,
                 untried: &untried,

@@ -1,17 +1,21 @@
 //! The private key is replaced by another one.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use bin_operator::demo::Stage;
 use bin_operator::progress::Progress;
-use serde_json::Value;
-use wmco_core::names::events;
+use jiff::SignedDuration;
+use k8s_openapi::api::core::v1::Secret;
+use kube::api::{Api, Patch, PatchParams};
+use serde_json::{Value, json};
+use wmco_core::names::{events, objects};
 use wmco_services::fake::Snapshot;
 use wmco_sim::host::SimHost;
 
 use super::observer::Observer;
 use super::scenery::{Key, cloud, hosts, machines, name, names, node_of, until_finished};
-use crate::live::scenery::{is_finished, nodes, notes, until};
+use crate::live::scenery::{admin, is_finished, nodes, notes, until};
 
 /// What people would notice of a Node.
 fn shown(node: &Value) -> Value {
@@ -144,4 +148,37 @@ fn nodes_of_entries(stage: &Stage) -> Vec<Value> {
     let all = nodes(stage);
     let listed = all.iter().filter(|node| is_listed(node) && is_finished(node));
     listed.map(|node| serde_json::json!([shown(node), node["metadata"]["annotations"]])).collect()
+}
+
+/// What somebody else wants new machines to start with.
+const THEIRS: &str = "aGVsbG8=";
+
+/// What a Machine starts with that is made while somebody writes the user data back, nobody can tell.
+#[tokio::test(flavor = "multi_thread")]
+async fn no_machine_goes_while_somebody_writes_the_user_data_back() {
+    let mut stage = cloud(2, 0).await;
+    // Far longer than theirs stay away.
+    stage.reconfigure(|config| config.refused_after = SignedDuration::from_secs(6));
+    let running = stage.operate(Progress::new()).unwrap();
+    until_finished(&stage, 2, 0).await;
+    let before = names(&machines(&stage));
+    let user_data = || {
+        let namespace = objects::MACHINE_API_NAMESPACE;
+        let secret = stage.cluster.object("", "secrets", namespace, objects::USER_DATA_SECRET);
+        secret.map(|secret| secret["data"][objects::USER_DATA_KEY].clone())
+    };
+    let secrets: Api<Secret> = Api::namespaced(admin(&stage).await, objects::MACHINE_API_NAMESPACE);
+    let theirs = Patch::Merge(json!({ "data": { objects::USER_DATA_KEY: THEIRS } }));
+    let mut last = user_data();
+    stage.give_key(Key::random().pem.as_bytes()).unwrap();
+    // They are right for the fourth time after the first pause, when hosts have refused for long.
+    for _ in 0..4 {
+        until(|| (user_data() != last).then_some(())).await;
+        tokio::time::sleep(Duration::from_millis(500)).await;
+        secrets.patch(objects::USER_DATA_SECRET, &PatchParams::default(), &theirs).await.unwrap();
+        last = Some(THEIRS.into());
+    }
+    assert_eq!(names(&machines(&stage)), before);
+    running.stop().await.unwrap();
+    stage.shutdown().await;
 }

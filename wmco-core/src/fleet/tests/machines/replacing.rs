@@ -108,7 +108,8 @@ fn many_machines_of_a_set_that_wait_are_one_notice() {
 #[test]
 fn the_rest_of_the_machineset_is_whole_and_healthy() {
     gate(made(3), Ok(()));
-    gate(made(3).with(|c| c.user_data_due = true), Err(Held::UserDataDue));
+    gate(made(3).with(|c| c.user_data = Some(UserData::Due)), Err(Held::UserDataDue));
+    gate(made(3).with(|c| c.user_data = Some(UserData::Fresh)), Err(Held::UserDataFresh));
     gate(made(3).with(|c| c.blocked = true), Err(Held::ClusterUnfit));
     gate(made(3).with(|c| c.sets[0].replicas = 4), Err(Held::TooFew));
     gate(made(3).with(|c| c.machines[2].is_deleted = true), Err(Held::TooFew));
@@ -271,7 +272,10 @@ fn a_machine_that_its_machineset_waits_for_goes_in_its_slot() {
         c.replaced = vec!["mac-3"];
         c.host_keys.push(going(3));
     };
-    gate(refusing_meanwhile().with(broken).with(other), unhealthy("mac-3_machine"));
+    gate(
+        refusing_meanwhile().with(broken).with(other),
+        Err(Held::ReplacedFirst { first: key("mac-3") }),
+    );
 }
 
 /// Three Machines were made anew, and what took their place never let us in either.
@@ -321,7 +325,7 @@ fn machines_that_are_made_anew_in_vain_are_told() {
         assert_eq!(notice.patience(), SignedDuration::ZERO);
         let text = notice.to_string();
         assert!(text.contains("3 of its machineset were replaced"), "{text}");
-        assert!(text.contains("see whether its image runs the user data"), "{text}");
+        assert!(text.contains("see whether the image of its machineset runs"), "{text}");
     });
 }
 

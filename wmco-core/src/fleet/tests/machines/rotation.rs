@@ -163,7 +163,7 @@ fn a_machine_that_alone_holds_it_up_without_an_answer_is_made_anew() {
     // Without a rotation it only does not answer.
     let one_key = stranded().with(|c| c.keys = Some(LoginKeys::one(rotation().from.hash())));
     assert_eq!(replaced(&one_key), [""; 0]);
-    let user_data = stranded().with(|c| c.user_data_due = true);
+    let user_data = stranded().with(|c| c.user_data = Some(UserData::Due));
     assert_eq!(replaced(&user_data), [""; 0]);
 }
 
@@ -223,7 +223,7 @@ fn the_next_key_is_not_used_before_new_machines_let_it_in() {
         c.host_keys.push(("mac-1_machine_host", record));
     });
     assert!(case.told().contains("write it to"), "{}", case.told());
-    let waits = case.with(|c| c.user_data_due = true).told();
+    let waits = case.with(|c| c.user_data = Some(UserData::Due)).told();
     assert!(waits.contains("see why secret windows-user-data is not changed"), "{waits}");
     assert!(!waits.contains("write it to"), "{waits}");
 }

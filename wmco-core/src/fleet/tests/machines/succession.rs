@@ -81,6 +81,10 @@ fn waits_for(machine: &str) -> Result<(), Held> {
     Err(Held::Unhealthy { first: key(machine) })
 }
 
+fn goes_first(machine: &str) -> Result<(), Held> {
+    Err(Held::ReplacedFirst { first: key(machine) })
+}
+
 /// The successor has become a node and asks for a slot, while the node of `mac-1` holds one.
 fn successor_asks_beside_a_holder() -> Case {
     succeeded().with(not_ready).with(|c| {
@@ -107,7 +111,7 @@ succession! {
     fn one_that_was_not_ready_for_long_waits_for_the_successor: expected().with(not_ready_for_long), "mac-1"
         => waits_for("mac-9");
     fn one_that_works_waits_for_a_successor_that_refuses: expected().with(successor_refuses), "mac-1"
-        => waits_for("mac-9");
+        => goes_first("mac-9");
     fn one_that_is_not_ready_waits_for_a_successor_that_refuses:
         expected().with(not_ready_for_long).with(successor_refuses), "mac-1" => waits_for("mac-9");
     fn a_successor_that_refuses_goes_in_the_slot: expected().with(not_ready_for_long).with(successor_refuses), "mac-9"
@@ -134,7 +138,7 @@ succession! {
         c.refused.push("mac-3");
         c.unready.push("mac-3");
         c.nodes[2].ready = false;
-    }), "mac-1" => waits_for("mac-3");
+    }), "mac-1" => goes_first("mac-3");
     fn one_that_holds_a_slot_waits_for_a_successor_that_gets_its_own: successor_asks_beside_a_holder(), "mac-1"
         => waits_for("mac-9");
     fn one_that_holds_the_only_slot_makes_room: successor_asks_beside_a_holder().with(|c| c.budget = 1), "mac-1" => Ok(());
