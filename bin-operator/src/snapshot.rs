@@ -107,13 +107,13 @@ fn private_key_at(sources: &Sources, namespace: &str, key: &str) -> Option<Hidde
     Some(Hidden::new(secret.data.as_ref()?.get(key)?.0.clone()))
 }
 
-/// The keys that let people in to Machines that are made from now on.
-pub fn user_data_keys(sources: &Sources) -> BTreeSet<AuthorizedKey> {
+/// The keys that let people in to Machines that are made from now on, and the version of the Secret that says so.
+pub fn user_data_keys(sources: &Sources) -> Option<(BTreeSet<AuthorizedKey>, String)> {
     let [of_machine_api, _] = &sources.user_data;
-    let secret = only(&of_machine_api.secret);
-    let bytes = secret.and_then(|it| it.data.as_ref()?.get(objects::USER_DATA_KEY).cloned());
-    let text = bytes.and_then(|bytes| String::from_utf8(bytes.0).ok());
-    text.map(|text| render::user_data_keys(&text)).unwrap_or_default()
+    let secret = only(&of_machine_api.secret)?;
+    let bytes = secret.data.as_ref()?.get(objects::USER_DATA_KEY)?;
+    let text = std::str::from_utf8(&bytes.0).ok()?;
+    Some((render::user_data_keys(text), secret.resource_version()?))
 }
 
 /// The Secret with WICD's token, whatever is in it.

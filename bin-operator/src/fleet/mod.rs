@@ -196,8 +196,8 @@ impl Fleet {
         self.unready.update(nodes, &view.machines, running);
         let refused_after = self.config.refused_after.unsigned_abs();
         let unready = self.unready.lasting(refused_after, running);
-        let is_right = keys.as_ref().is_some_and(|keys| self.user_data_has(keys));
-        let user_data = self.user_data.look(is_right, refused_after, running);
+        let right = keys.as_ref().and_then(|keys| self.right_user_data(keys));
+        let user_data = self.user_data.look(right.as_deref(), refused_after, running);
         let replacing = std::mem::take(&mut self.replacing);
         let failed = keys.as_ref().map(|keys| self.failed_logins(&view, keys));
         let [refused, unanswered] = failed.unwrap_or_default();
@@ -362,13 +362,14 @@ impl Fleet {
             .failed_logins(is_tried, patience.map(SignedDuration::unsigned_abs))
     }
 
-    /// Whether new Machines let these keys in.
-    fn user_data_has(&self, keys: &Keys) -> bool {
-        let there = snapshot::user_data_keys(&self.sources);
-        keys.files().all(|file| {
+    /// The version of the user data of new Machines, if these keys let in with them.
+    fn right_user_data(&self, keys: &Keys) -> Option<String> {
+        let (there, version) = snapshot::user_data_keys(&self.sources)?;
+        let lets_in = keys.files().all(|file| {
             let public = AuthorizedKey::try_from(file.parsed.public());
             public.is_ok_and(|public| there.contains(&public))
-        })
+        });
+        lets_in.then_some(version)
     }
 
     /// Renders what hosts get; while that is not possible, the last rendering stays in force.

@@ -122,7 +122,7 @@ pub enum Held {
     },
     /// The user data of new Machines does not have our key yet, so a new Machine would refuse it, too.
     UserDataDue,
-    /// The user data of new Machines lacked our key a moment ago, and whoever changed them may do so again.
+    /// The user data of new Machines were written a moment ago, and whoever changed them may do so again.
     UserDataFresh,
     /// Several Machines of its MachineSet were replaced, and the set has not been healthy since: another one would
     /// refuse our key, too.
@@ -230,7 +230,7 @@ impl fmt::Display for Held {
                 f.write_str("the user data of new machines does not have our key yet")
             }
             Self::UserDataFresh => f.write_str(
-                "the user data of new machines lacked our key a moment ago, and may be changed again",
+                "the user data of new machines were written a moment ago, and may be changed again",
             ),
             Self::InVain { replaced } => {
                 write!(f, "{replaced} of its machineset were replaced and none of them works")

@@ -8,15 +8,16 @@ pub enum UserData {
     /// They lack a key of ours.
     #[default]
     Due,
-    /// They have every key of ours, and lacked one a moment ago: who changed them may do so again.
+    /// They have every key of ours, and were written a moment ago: who changed them may do so again.
     Fresh,
-    /// They have had every key of ours for as long as a host may refuse us, without a break.
+    /// They have had every key of ours for as long as a host may refuse us, and nobody has written them since.
     Settled,
 }
 
 /// For how long the user data have been right. If this state is lost, replacements are only delayed.
 ///
-/// Times are those of a monotonic clock with any start.
+/// Times are those of a monotonic clock with any start. Versions count, not what looks show: what somebody writes may be
+/// put right between two looks.
 ///
 /// ```
 /// use std::time::Duration;
@@ -24,30 +25,32 @@ pub enum UserData {
 ///
 /// let [begin, half, end] = [0, 150, 300].map(Duration::from_secs);
 /// let mut since = UserDataSince::default();
-/// assert_eq!(since.look(true, end, begin), UserData::Fresh);
-/// assert_eq!(since.look(true, end, end), UserData::Settled);
-/// // One look at other user data, and they have to be right for as long again.
-/// assert_eq!(since.look(false, end, end), UserData::Due);
-/// assert_eq!(since.look(true, end, end + half), UserData::Fresh);
-/// assert_eq!(since.next_end(end, end + half), Some(end + half + end));
+/// assert_eq!(since.look(Some("1"), end, begin), UserData::Fresh);
+/// assert_eq!(since.look(Some("1"), end, end), UserData::Settled);
+/// // Others were written and put right meanwhile, so they have to stay for as long again.
+/// assert_eq!(since.look(Some("3"), end, end), UserData::Fresh);
+/// assert_eq!(since.next_end(end, end), Some(end + end));
+/// assert_eq!(since.look(None, end, end + half), UserData::Due);
+/// assert_eq!(since.look(Some("3"), end, end + end), UserData::Fresh);
 /// ```
 #[derive(Clone, Debug, Default)]
-pub struct UserDataSince(Option<Duration>);
+pub struct UserDataSince(Option<(String, Duration)>);
 
 impl UserDataSince {
-    /// Notes whether they are right now. `patience` is usually
+    /// Takes the resource version of the user data, if they have every key of ours. `patience` is usually
     /// [`limits::LOGIN_REFUSED`](crate::limits::LOGIN_REFUSED).
-    pub fn look(&mut self, are_right: bool, patience: Duration, now: Duration) -> UserData {
-        if !are_right {
+    pub fn look(&mut self, right: Option<&str>, patience: Duration, now: Duration) -> UserData {
+        let Some(version) = right else {
             self.0 = None;
             return UserData::Due;
-        }
-        let since = *self.0.get_or_insert(now);
-        if now.saturating_sub(since) < patience { UserData::Fresh } else { UserData::Settled }
+        };
+        let before = self.0.take().filter(|(before, _)| before == version);
+        let (_, since) = self.0.insert(before.unwrap_or_else(|| (version.to_owned(), now)));
+        if now.saturating_sub(*since) < patience { UserData::Fresh } else { UserData::Settled }
     }
 
     /// When they will have been right for long enough; `None` if they are, or are not right.
     pub fn next_end(&self, patience: Duration, now: Duration) -> Option<Duration> {
-        self.0.map(|since| since + patience).filter(|end| *end > now)
+        self.0.as_ref().map(|(_, since)| *since + patience).filter(|end| *end > now)
     }
 }
