@@ -9,6 +9,7 @@ use kube::runtime::reflector::Store;
 use wmco_core::ca_bundle::{self, CaBundleError, ProxyTrust, RegistryBundle};
 use wmco_core::content::{ContentError, ContentInputs, HostContent, remedies};
 use wmco_core::digest::Sha256;
+use wmco_core::ignition::CREDENTIAL_PROVIDER;
 use wmco_core::ip_network::{IpNetwork, NetworkError};
 use wmco_core::limits;
 use wmco_core::names::objects::{self, services_name};
@@ -117,8 +118,9 @@ impl PreparedRelease {
         let read = TlsProfile::of_cluster(sources.api_server.get().as_ref());
         let content = content(sources, config, payload, &ca_bundle, read.profile.as_ref())?;
         let ours = manifest::generate(sources, config)?;
-        let lacks = snapshot::worker_config(sources)??.lacks_credential_provider(&ours.platform);
-        let lacks = lacks.then(|| NO_CREDENTIAL_PROVIDER.to_owned());
+        let worker = snapshot::worker_config(sources)??;
+        let lacks = worker.lacks_credential_provider(&ours.platform);
+        let lacks = lacks.then(|| no_credential_provider(&worker.missing_provider_members));
         let findings = read.findings.iter().map(ToString::to_string).chain(lacks).collect();
         let mut known = snapshot::services(sources);
         known.remove(&services_name(&config.version));
@@ -153,6 +155,18 @@ impl PreparedRelease {
 const NO_CREDENTIAL_PROVIDER: &str = "the rendered MachineConfig of machineconfigpool worker has no image \
      credential providers, so kubelets on Windows pull no private images of the cloud's registry; look \
      whether the machine config operator is well";
+
+/// Why kubelets have no image credential providers, where the file there may lack the members `missing`.
+fn no_credential_provider(missing: &[String]) -> String {
+    match missing.first() {
+        None => NO_CREDENTIAL_PROVIDER.to_owned(),
+        Some(path) => format!(
+            "{CREDENTIAL_PROVIDER} in the rendered MachineConfig of machineconfigpool worker lacks `{path}`, so kubelets \
+             refuse it; those on Windows start without it and pull no private images of the cloud's registry; correct it, \
+             and see what else it lacks with `wmco-operator render credential-provider`"
+        ),
+    }
+}
 
 /// What every configured host has.
 fn content(

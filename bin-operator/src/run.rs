@@ -88,7 +88,8 @@ impl Operator {
         let end_of_office = office.clone().drop_guard();
         let (mut leadership, election) =
             leader::elect(leases, config.identity.clone(), config.election, office);
-        let sources = Sources::watch(&self.client, &config.namespace, &stop, &tasks);
+        let pause_image = config.containerd.pause_image.parse().ok();
+        let sources = Sources::watch(&self.client, &config.namespace, pause_image, &stop, &tasks);
         let (stopped, namespace) = (stop.clone(), config.namespace.clone());
         let following = http::follow(tls, sources.clone(), namespace);
         tasks.spawn(async move { stopped.run_until_cancelled(following).await });

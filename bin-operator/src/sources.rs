@@ -23,6 +23,7 @@ use wmco_core::cluster::rbac::BindingKind;
 use wmco_core::limits;
 use wmco_core::names::monitoring::EXPORTER;
 use wmco_core::names::objects::{self, CLUSTER};
+use wmco_core::registries::ImageReference;
 
 use crate::kinds::{self, Optional};
 use crate::machines::{self, MachineWatch};
@@ -101,10 +102,11 @@ pub struct UserDataSource {
 }
 
 impl Sources {
-    /// Starts all watches; they end with `stop`.
+    /// Starts all watches, where each pod needs `pause_image`; they end with `stop`.
     pub fn watch(
         client: &Client,
         namespace: &str,
+        pause_image: Option<ImageReference>,
         stop: &CancellationToken,
         tasks: &TaskTracker,
     ) -> Self {
@@ -130,7 +132,7 @@ impl Sources {
             bootstrapper: watches.start(bootstrapper, by_name(objects::BOOTSTRAPPER_SECRET)),
             nodes: watches.nodes(Api::all(client.clone())),
             machines: watches.machines(client),
-            registries: watches.registries(client),
+            registries: watches.registries(client, pause_image),
             user_data,
             own_namespace: watches.start(Api::all(client.clone()), by_name(namespace)),
             kube_system: watches
@@ -325,8 +327,8 @@ impl Watches<'_> {
         machines::watch(client, self.tell(), self.stop, self.tasks)
     }
 
-    fn registries(&self, client: &Client) -> RegistryWatch {
-        registries::watch(client, self.tell(), self.stop, self.tasks)
+    fn registries(&self, client: &Client, pause_image: Option<ImageReference>) -> RegistryWatch {
+        registries::watch(client, pause_image, self.tell(), self.stop, self.tasks)
     }
 
     /// The worker pool, and what the MachineConfig says that it names.

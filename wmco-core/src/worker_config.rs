@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use crate::ignition::{CLOUD_CONFIG, CREDENTIAL_PROVIDER, Ignition, IgnitionError};
 use crate::names::platforms;
-use crate::render::{CredentialProviderError, credential_provider};
+use crate::render::{CredentialProviderError, credential_provider, missing_provider_members};
 
 /// Settings of the worker pool that also apply to Windows nodes.
 ///
@@ -29,8 +29,10 @@ pub struct WorkerConfig {
     pub cloud_config: Option<String>,
     /// Content of [`CLOUD_CONFIG`], if the kubelet has the option `cloud-config`.
     pub cloud_config_content: Option<Vec<u8>>,
-    /// The image credential providers, rewritten for Windows.
+    /// The image credential providers, rewritten for Windows; `None` if kubelets would refuse them for a missing member.
     pub credential_provider: Option<String>,
+    /// The paths of these members.
+    pub missing_provider_members: Vec<String>,
 }
 
 /// Why the settings cannot be read.
@@ -63,19 +65,19 @@ impl WorkerConfig {
         let cloud_config = options.remove("cloud-config");
         let cloud_config_content =
             if cloud_config.is_some() { ignition.file(CLOUD_CONFIG)? } else { None };
-        let credential_provider = ignition
-            .file(CREDENTIAL_PROVIDER)?
-            .map(|text| credential_provider(&String::from_utf8_lossy(&text)))
-            .transpose()
-            .map_err(|source| WorkerConfigError::CredentialProvider {
-                name: name.to_owned(),
-                source,
+        let file = ignition.file(CREDENTIAL_PROVIDER)?;
+        let file = file.as_deref().map(String::from_utf8_lossy);
+        let missing = file.as_deref().map(missing_provider_members).unwrap_or_default();
+        let credential_provider =
+            file.as_deref().map(credential_provider).transpose().map_err(|source| {
+                WorkerConfigError::CredentialProvider { name: name.to_owned(), source }
             })?;
         Ok(Self {
             cloud_provider: options.remove("cloud-provider"),
             cloud_config,
             cloud_config_content,
-            credential_provider,
+            credential_provider: credential_provider.filter(|_| missing.is_empty()),
+            missing_provider_members: missing,
         })
     }
 }
@@ -94,9 +96,16 @@ mod tests {
 
     use super::*;
 
+    const PROVIDERS: &str = "data:,apiVersion:%20kubelet.config.k8s.io/v1%0Akind:%20CredentialProviderConfig%0A\
+                             providers:%20[{name:%20ecr,%20apiVersion:%20credentialprovider.kubelet.k8s.io/v1,%20\
+                             defaultCacheDuration:%2012h,%20matchImages:%20[a.test]}]";
+
     fn worker(options: &str) -> Result<WorkerConfig, WorkerConfigError> {
+        with_providers(options, PROVIDERS)
+    }
+
+    fn with_providers(options: &str, providers: &str) -> Result<WorkerConfig, WorkerConfigError> {
         let unit = format!("[Service]\nExecStart=/usr/bin/kubelet {options}\n");
-        let providers = "data:,%7B%22providers%22%3A%5B%7B%22name%22%3A%22ecr%22%7D%5D%7D";
         let config = json!({
             "ignition": { "version": "3.5.0" },
             "storage": { "files": [
@@ -124,6 +133,15 @@ mod tests {
         let lacks = |platform| [&without, &with].map(|it| it.lacks_credential_provider(platform));
         assert_eq!(lacks(platforms::AWS), [true, false]);
         assert_eq!(lacks(platforms::AZURE), [false, false]);
+    }
+
+    /// A kubelet does not start with them.
+    #[test]
+    fn credential_providers_that_kubelets_refuse_are_missed() {
+        let refused = PROVIDERS.replace("matchImages", "args");
+        let worker = with_providers("--v=2", &refused).unwrap();
+        assert!(worker.lacks_credential_provider(platforms::AWS));
+        assert_eq!(worker.missing_provider_members, ["providers[0].matchImages"]);
     }
 
     #[test]

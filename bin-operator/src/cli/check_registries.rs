@@ -7,14 +7,13 @@ use anyhow::bail;
 use clap::Args;
 use serde::Serialize;
 use wmco_core::registries::{ClusterObject, RegistryAdvice, RegistryFinding};
-use wmco_core::render::ContainerdSettings;
 
 use super::registries::{Given, KINDS};
 use super::{Answer, Output, tell};
 
 /// Arguments of `check registries`.
 ///
-/// Also reports a pause image without a mirror: the default, or that of the environment variable
+/// Also reports a pause image that no mirror resolves: the default, or that of the environment variable
 /// CONTAINERD_PAUSE_IMAGE.
 #[derive(Args, Debug)]
 pub struct Registries {
@@ -63,9 +62,7 @@ impl Registries {
             };
             bail!("the input has none of {kinds} that counts: {elsewhere}");
         }
-        let pause_image =
-            ContainerdSettings::from_environment(|name| std::env::var(name).ok())?.pause_image;
-        let advice = given.registries.advice(&pause_image.parse()?);
+        let advice = given.registries.advice(&given.pause_image);
         let findings = given.findings();
         let (problems, warnings): (Vec<_>, Vec<_>) =
             findings.partition(|finding| finding.problem.is_serious());

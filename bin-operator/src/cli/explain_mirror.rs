@@ -9,6 +9,9 @@ use super::registries::Given;
 use super::{Answer, Output};
 
 /// Arguments of `explain mirror`.
+///
+/// The source of the pause image, as CONTAINERD_PAUSE_IMAGE in the environment names it, is asked with the credentials
+/// that the pull secret has for it.
 #[derive(Args, Debug)]
 // The image comes first: behind the files it would be taken for one of them.
 #[command(override_usage = "wmco-operator explain mirror <IMAGE> --filename <FILE>... [OPTIONS]")]

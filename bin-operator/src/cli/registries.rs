@@ -9,9 +9,10 @@ use wmco_core::names::registries::{
     PULL_SECRET, PULL_SECRET_NAMESPACE, TAG_MIRROR_SET_KIND,
 };
 use wmco_core::registries::{
-    ImageConfigFacts, MirrorSetFacts, PullSecret, PullSecretData, Registries, RegistryFinding,
-    RegistryInputs, configure, misplaced,
+    ImageConfigFacts, ImageReference, MirrorSetFacts, PullSecret, PullSecretData, Registries,
+    RegistryFinding, RegistryInputs, configure, misplaced,
 };
+use wmco_core::render::ContainerdSettings;
 
 use super::{Answer, no, tell};
 use crate::input::{InputError, Located, Location, Objects, Reader, once};
@@ -28,6 +29,8 @@ const MIRROR_SETS: usize = 3;
 pub(super) struct Given {
     /// Configuration of containerd.
     pub(super) registries: Registries,
+    /// The image that each pod needs: the default, or that of the operator's environment.
+    pub(super) pause_image: ImageReference,
     /// How many mirror sets there are.
     pub(super) mirror_sets: usize,
     /// Whether there is anything that says something of registries.
@@ -42,7 +45,7 @@ impl Given {
     /// Reads `files`.
     ///
     /// # Errors
-    /// A file cannot be read.
+    /// A file cannot be read, or the environment has no right name of the pause image.
     pub(super) fn read(files: &[PathBuf]) -> anyhow::Result<Self> {
         let objects = Reader::new(std::io::stdin()).objects(files)?;
         let sets = objects.others.iter().filter_map(|other| MirrorSetFacts::of(&other.object));
@@ -59,13 +62,17 @@ impl Given {
         let nothing = || PullSecret::read(PullSecretData::Text(b"{}"));
         let pull_secret = secret.map_or_else(nothing, read_pull_secret);
         let image_config = config.map(ImageConfigFacts::of).unwrap_or_default();
+        let settings = ContainerdSettings::from_environment(|name| std::env::var(name).ok())?;
+        let pause_image = settings.pause_image.parse()?;
         let inputs = RegistryInputs {
             mirror_sets: &sets,
             image_config: &image_config,
             pull_secret: &pull_secret,
+            pause_image: Some(&pause_image),
         };
         Ok(Self {
             registries: configure(&inputs),
+            pause_image,
             mirror_sets: sets.len(),
             any: config.is_some() || !sets.is_empty(),
             misplaced,

@@ -11,7 +11,7 @@ use wmco_core::ignition::{CREDENTIAL_PROVIDER, Ignition, IgnitionError};
 use wmco_core::limits;
 use wmco_core::members::UnknownMember;
 use wmco_core::names::host::CREDENTIAL_PROVIDER_CONFIG;
-use wmco_core::render::{credential_provider, unknown_provider_members};
+use wmco_core::render::{credential_provider, missing_provider_members, unknown_provider_members};
 use wmco_core::text::harmless;
 
 use super::{Answer, Format, Output, no, tell};
@@ -32,7 +32,7 @@ pub struct CredentialProvider {
 }
 
 impl CredentialProvider {
-    /// Prints the file.
+    /// Prints the file, and on standard error which members kubelets miss in it.
     ///
     /// # Errors
     /// The input cannot be read, or the output cannot be written.
@@ -58,6 +58,13 @@ impl CredentialProvider {
             Ok(yaml) => yaml,
             Err(error) => return Ok(no(error)),
         };
+        for path in missing_provider_members(&config) {
+            let text = format!(
+                "field `{path}` is missing or empty, so kubelets refuse the file, and the operator starts them \
+                 without it: write it in the MachineConfig"
+            );
+            tell("warning", &text);
+        }
         if self.output.format == Format::Yaml {
             super::output::print(&yaml)?;
             return Ok(Answer::Yes);

@@ -11,6 +11,9 @@ use super::registries::Given;
 use super::{Answer, Output};
 
 /// Arguments of `render registries`.
+///
+/// The registry of the pause image, as CONTAINERD_PAUSE_IMAGE in the environment names it, has a file if the pull
+/// secret has credentials for that image.
 #[derive(Args, Debug)]
 pub struct Registries {
     /// Files with mirror sets, image.config.openshift.io and the Secret pull-secret in YAML or JSON; `-` is

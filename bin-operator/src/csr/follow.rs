@@ -339,7 +339,7 @@ mod tests {
         let approver = Approver {
             client: client(),
             config: Arc::new(Config::from_env("1.0.0", false, 1, namespace).unwrap()),
-            sources: Sources::watch(&client(), "ns", &stop, &tasks),
+            sources: Sources::watch(&client(), "ns", None, &stop, &tasks),
             resolver: Resolver::new(Dns::none()),
             host_reports: HostReports::new(),
             leadership: Leadership::unchallenged(),

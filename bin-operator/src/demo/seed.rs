@@ -24,8 +24,11 @@ const NAMESPACE: &str = objects::DEFAULT_NAMESPACE;
 const RENDERED_CONFIG: &str = "rendered-worker-0a1b2c3d";
 
 /// Where kubelets on AWS get credentials for images.
-const CREDENTIAL_PROVIDERS: &str =
-    "data:,kind:%20CredentialProviderConfig%0Aproviders:%20[{name:%20ecr-credential-provider}]";
+const CREDENTIAL_PROVIDERS: &str = "data:,apiVersion:%20kubelet.config.k8s.io/v1%0A\
+     kind:%20CredentialProviderConfig%0A\
+     providers:%20[{name:%20ecr-credential-provider,%20\
+     apiVersion:%20credentialprovider.kubelet.k8s.io/v1,%20\
+     defaultCacheDuration:%2012h,%20matchImages:%20[public.ecr.aws]}]";
 
 /// The operator's environment in the demo.
 pub(super) fn environment(name: &str) -> Option<String> {

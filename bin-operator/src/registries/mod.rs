@@ -9,8 +9,8 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use wmco_core::names::registries::{DOCKER_CONFIG_KEY, IMAGE_CONFIG_KIND, SECRET_KIND};
 use wmco_core::registries::{
-    ImageConfigFacts, MirrorSetFacts, PullSecret, PullSecretData, RegistryFiles, RegistryInputs,
-    RegistryNotice, configure, registry_notices,
+    ImageConfigFacts, ImageReference, MirrorSetFacts, PullSecret, PullSecretData, RegistryFiles,
+    RegistryInputs, RegistryNotice, configure, registry_notices,
 };
 
 use crate::kinds::{Kind, Kinds, KindsWatch, Seen, enter, follow};
@@ -36,6 +36,8 @@ pub struct RegistryKinds {
     mirror_sets: [Kind<Option<MirrorSetFacts>>; MIRROR_SETS.len()],
     image_config: Kind<ImageConfigFacts>,
     pull_secret: Kind<PullSecret>,
+    /// The image that each pod needs, if it is known.
+    pause_image: Option<ImageReference>,
 }
 
 impl Default for RegistryKinds {
@@ -45,6 +47,7 @@ impl Default for RegistryKinds {
             mirror_sets: std::array::from_fn(|_| Kind::of_consequence()),
             image_config: Kind::of_consequence(),
             pull_secret: Kind::default(),
+            pause_image: None,
         }
     }
 }
@@ -57,7 +60,8 @@ impl RegistryKinds {
             unlisted.extend(kind.known().is_none().then_some(watched.kind));
         }
         unlisted.extend(self.image_config.known().is_none().then_some(IMAGE_CONFIG_KIND));
-        // Only mirrors get credentials.
+        // The source of the pause image does not wait for credentials: clusters of other kinds have no pull secret and
+        // no rights to look for it.
         let has_mirrors = self.mirror_sets().next().is_some();
         let lacks_secret = has_mirrors && self.pull_secret.known().is_none();
         unlisted.extend(lacks_secret.then_some(SECRET_KIND));
@@ -79,7 +83,9 @@ impl Kinds for RegistryKinds {
 
     fn collect(&self) -> RegistryInventory {
         let sets: Vec<MirrorSetFacts> = self.mirror_sets().cloned().collect();
-        let mut inputs = RegistryInputs { mirror_sets: &sets, ..RegistryInputs::default() };
+        let pause_image = self.pause_image.as_ref();
+        let mut inputs =
+            RegistryInputs { mirror_sets: &sets, pause_image, ..RegistryInputs::default() };
         if let Some(config) = self.image_config.known().and_then(|all| all.values().next()) {
             inputs.image_config = config;
         }
@@ -92,14 +98,19 @@ impl Kinds for RegistryKinds {
     }
 }
 
-/// Starts to follow them until `stop`; `tell` is called after each change.
+/// Starts to follow them until `stop`, where each pod needs `pause_image`; `tell` is called after each change.
 pub fn watch(
     client: &Client,
+    pause_image: Option<ImageReference>,
     tell: impl Fn() + Clone + Send + 'static,
     stop: &CancellationToken,
     tasks: &TaskTracker,
 ) -> RegistryWatch {
     let watch = RegistryWatch::unknown();
+    watch.update(&|| (), |kinds| {
+        kinds.pause_image = pause_image;
+        true
+    });
     let followers = watched::all().map(|watched| {
         let (watch, tell) = (watch.clone(), tell.clone());
         let see = move |seen| watch.update(&tell, |kinds| see(kinds, watched.kind, seen));

@@ -117,6 +117,28 @@ fn mirrors_wait_for_their_credentials() {
 }
 
 #[test]
+fn the_pause_image_gets_credentials_once_the_pull_secret_is_known() {
+    let follower = Follower::new();
+    follower.0.update(&|| (), |kinds| {
+        kinds.pause_image = Some("reg.example:5000/pause:1".parse().unwrap());
+        true
+    });
+    for kind in
+        [DIGEST_MIRROR_SET_KIND, TAG_MIRROR_SET_KIND, CONTENT_SOURCE_POLICY_KIND, IMAGE_CONFIG_KIND]
+    {
+        follower.see(kind, listing(&[]));
+    }
+    assert_eq!(follower.paths(), Some(Vec::new()));
+    let auths = json!({"auths": {"reg.example:5000": {"auth": "dTpw"}}}).to_string();
+    let secret = json!({
+        "metadata": {"name": "pull-secret"}, "stringData": {".dockerconfigjson": auths},
+    });
+    follower.see(SECRET_KIND, listing(&[secret]));
+    let path = r"C:\k\containerd\registries\reg.example_5000_\hosts.toml";
+    assert_eq!(follower.paths(), Some(vec![path.to_owned()]));
+}
+
+#[test]
 fn only_a_change_of_facts_is_told_and_made_to_files() {
     let follower = Follower::filled(&[tag_set("a", "a.example")]);
     let before = follower.0.inventory().unwrap();

@@ -107,6 +107,21 @@ fn what_kubelets_refuse_is_not_printed() {
     }
 }
 
+/// The vectors want such a file printed; the operator starts kubelets without it.
+#[test]
+fn members_that_kubelets_demand_are_told() {
+    for (input, expected) in [
+        ("kind: CredentialProviderConfig\nproviders: []\n", "`providers` is missing or empty"),
+        ("providers: [{name: x}]\n", "`providers[0].matchImages`"),
+        ("providers: [{name: x}]\n", "`apiVersion`"),
+    ] {
+        let rendered = render(input, "yaml");
+        assert_eq!(rendered.status, 0, "{rendered:?}");
+        assert!(rendered.err.lines().all(|line| line.starts_with("warning: ")), "{rendered:?}");
+        assert!(rendered.err.contains(expected), "{rendered:?}");
+    }
+}
+
 #[test]
 fn a_list_of_machine_configs_is_read() {
     let path = "/etc/kubernetes/credential-providers/ecr-credential-provider.yaml";

@@ -165,6 +165,18 @@ fn a_pause_image_without_a_mirror_is_a_hint() {
     assert!(explained.out.contains(url), "{explained:?}");
 }
 
+/// containerd pulls it without the credentials of any pod.
+#[test]
+fn the_source_of_the_pause_image_gets_its_credentials() {
+    let environment = [("CONTAINERD_PAUSE_IMAGE".to_owned(), "reg.test:5000/pause:3.9".to_owned())];
+    let input = list(&[credentials("reg.test:5000")]);
+    let rendered = run_in(&environment.into(), &RENDER, &input);
+    assert!(rendered.out.contains(r"registries\reg.test_5000_\hosts.toml: "), "{rendered:?}");
+    assert!(rendered.out.contains("Basic Ym9iOmh1c2g="), "{rendered:?}");
+    let usual = run(&[&RENDER[..], &["-o", "json"]].concat(), &input);
+    assert_eq!(usual.json(), json!({}), "the usual one needs none");
+}
+
 #[test]
 fn an_image_is_explained() {
     let explain = |image: &str, input: &str| run(&["explain", "mirror", image, "-f", "-"], input);

@@ -30,10 +30,10 @@ pub enum RegistryAdvice {
         /// The image.
         image: String,
     },
-    /// There are mirrors, but none for the image that each pod needs.
+    /// There are mirrors, but none resolves the image that each pod needs.
     #[error(
-        "no mirror is used for {image}, which each Windows node needs before any pod runs: mirror it too where its \
-         registry cannot be reached, or name another in CONTAINERD_PAUSE_IMAGE"
+        "no mirror resolves {image}, which each Windows node needs before any pod runs: where its registry cannot be \
+         reached, mirror it in an ImageTagMirrorSet, or name another, or one by digest, in CONTAINERD_PAUSE_IMAGE"
     )]
     PauseImageWithoutMirror {
         /// The image.

@@ -4,8 +4,10 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use super::Registries;
 use super::endpoint::{Ability, Endpoint, EndpointReason, Transport};
-use super::finding::{ClusterObject, RegistryFinding, RegistryProblem};
+use super::finding::{ClusterObject, RegistryFinding, RegistryProblem, shown};
+use super::forbidden::ForbiddenSources;
 use super::hosts_file::HostsFile;
+use super::image::ImageReference;
 use super::image_config::ImageConfigFacts;
 use super::location::{BadLocation, ImageLocation};
 use super::mirror_set::{MirrorEntry, MirrorSetFacts};
@@ -27,6 +29,8 @@ pub struct RegistryInputs<'a> {
     pub image_config: &'a ImageConfigFacts,
     /// The pull secret.
     pub pull_secret: &'a PullSecret,
+    /// The image that each pod needs. The kubelet sends no credentials for it.
+    pub pause_image: Option<&'a ImageReference>,
 }
 
 impl Default for RegistryInputs<'_> {
@@ -35,7 +39,12 @@ impl Default for RegistryInputs<'_> {
             std::sync::LazyLock::new(ImageConfigFacts::default);
         static PULL_SECRET: std::sync::LazyLock<PullSecret> =
             std::sync::LazyLock::new(PullSecret::default);
-        Self { mirror_sets: &[], image_config: &IMAGE_CONFIG, pull_secret: &PULL_SECRET }
+        Self {
+            mirror_sets: &[],
+            image_config: &IMAGE_CONFIG,
+            pull_secret: &PULL_SECRET,
+            pause_image: None,
+        }
     }
 }
 
@@ -59,7 +68,7 @@ struct Registry {
 #[derive(Debug)]
 struct Order {
     object: ClusterObject,
-    /// The field of the list.
+    /// The field of the entry.
     field: String,
     mirrors: Vec<usize>,
 }
@@ -82,8 +91,6 @@ struct Never {
     field: String,
     /// Whether that entry is for a part of the registry.
     part: bool,
-    /// Whether an entry with the rule has mirrors, usable or not.
-    has_mirrors: bool,
 }
 
 #[derive(Debug)]
@@ -104,18 +111,23 @@ struct Mirror {
 /// - The order of [`RegistryInputs::mirror_sets`] does not matter, and invalid entries do not affect others: each
 ///   registry has all its usable mirrors.
 /// - Work is in proportion to the size of the objects.
-/// - If an entry with mirrors forbids the source, the source is not asked, even if no mirror is usable.
+/// - If an entry with mirrors forbids the source, the source is not asked under any of its names, even if no mirror is
+///   usable.
 pub fn configure(inputs: &RegistryInputs<'_>) -> Registries {
     let mut sets: Vec<&MirrorSetFacts> = inputs.mirror_sets.iter().collect();
     sets.sort_by_key(|set| (set.created, set.rank, &set.object));
-    let mut work = Work { inputs, registries: BTreeMap::new(), findings: Vec::new() };
+    let forbidden = ForbiddenSources::of(sets.iter().flat_map(|set| &set.entries));
+    let mut work = Work { inputs, forbidden, registries: BTreeMap::new(), findings: Vec::new() };
     for set in sets {
         work.findings.extend(set.findings.iter().cloned());
         for entry in &set.entries {
             work.add(set, entry);
         }
     }
-    for location in &inputs.image_config.registries {
+    let forbidden: Vec<ImageLocation> = work.forbidden.names().collect();
+    let pause_image = inputs.pause_image.filter(|_| work.pause_credentials().is_some());
+    let pause_image = pause_image.map(ImageReference::registry);
+    for location in inputs.image_config.registries.iter().chain(&forbidden).chain(&pause_image) {
         work.registry(location);
     }
     work.findings.extend(inputs.image_config.findings.iter().cloned());
@@ -124,6 +136,7 @@ pub fn configure(inputs: &RegistryInputs<'_>) -> Registries {
 
 struct Work<'a> {
     inputs: &'a RegistryInputs<'a>,
+    forbidden: ForbiddenSources,
     /// By the host in lower case.
     registries: BTreeMap<String, Registry>,
     findings: Vec<RegistryFinding>,
@@ -155,33 +168,24 @@ impl Work<'_> {
     }
 
     fn add(&mut self, set: &MirrorSetFacts, entry: &MirrorEntry) {
-        let (host, at) = (entry.source.host().to_owned(), format!("{}.source", entry.field));
+        let at = format!("{}.source", entry.field);
         if entry.source.folder().is_none() {
-            let problem = RegistryProblem::UnusableFolder { registry: host };
+            let problem =
+                RegistryProblem::UnusableFolder { registry: entry.source.host().to_owned() };
             return self.tell(&entry.source, &set.object, at, problem);
         }
-        if !entry.source.is_registry_in_names() {
-            let problem = RegistryProblem::SourceWithoutRegistry { name: host.clone() };
-            self.tell(&entry.source, &set.object, at.clone(), problem);
-        }
-        if entry.never && entry.source.is_only_a_server() {
-            self.tell(&entry.source, &set.object, at.clone(), RegistryProblem::NeverAtServer);
-        } else if host.eq_ignore_ascii_case(DOCKER_HUB_INDEX) {
-            self.tell(&entry.source, &set.object, at.clone(), RegistryProblem::NeverLookedUp);
-        }
+        self.tell_source(set, entry, &at);
         if entry.never {
-            let never = self.registry(&entry.source).never.get_or_insert_with(|| Never {
+            self.registry(&entry.source).never.get_or_insert_with(|| Never {
                 object: set.object.clone(),
-                field: format!("{}.mirrorSourcePolicy", entry.field),
+                field: policy_of(&entry.field),
                 part: !entry.source.path().is_empty(),
-                has_mirrors: false,
             });
-            never.has_mirrors |= entry.has_mirrors;
         }
         let (mut order, mut used) = (Vec::new(), BTreeSet::new());
         for (index, mirror) in &entry.mirrors {
             let field = format!("{}.mirrors[{index}]", entry.field);
-            if entry.plain.contains(index) && !self.inputs.image_config.insecure.covers(mirror) {
+            if entry.plain.contains(&field) && !self.inputs.image_config.insecure.covers(mirror) {
                 self.tell(
                     &entry.source,
                     &set.object,
@@ -198,12 +202,16 @@ impl Work<'_> {
                 Err(problem) => self.tell(&entry.source, &set.object, field, problem),
             }
         }
+        // Mirrors that are not used for it have told so.
+        if entry.source.has_version() && !order.is_empty() {
+            self.tell(&entry.source, &set.object, at.clone(), RegistryProblem::TaggedSource);
+        }
         let registry = self.registry(&entry.source);
         if !entry.source.path().is_empty() {
             let (object, mirrors) = (set.object.clone(), order.clone());
             registry.parts.push(Part { object, field: at, tags: entry.tags, mirrors });
         }
-        let (object, field) = (set.object.clone(), format!("{}.mirrors", entry.field));
+        let (object, field) = (set.object.clone(), entry.field.clone());
         registry.orders.push(Order { object, field, mirrors: order });
         registry.names_mirrors |= entry.has_mirrors;
     }
@@ -229,6 +237,9 @@ impl Work<'_> {
         };
         if self.inputs.image_config.blocks(mirror) {
             return Err(RegistryProblem::BlockedMirror);
+        }
+        if self.forbidden.meet(&base) && !base.is_at_the_same_registry(&entry.source) {
+            return Err(RegistryProblem::ForbiddenMirror);
         }
         if mirror.is_ipv6() {
             return Err(RegistryProblem::Ipv6Mirror);
@@ -266,7 +277,8 @@ impl Work<'_> {
     fn finish(mut self) -> Registries {
         let registries = std::mem::take(&mut self.registries);
         let mut files = BTreeMap::new();
-        if registries.values().any(|registry| !registry.mirrors.is_empty()) {
+        let has_mirrors = registries.values().any(|registry| !registry.mirrors.is_empty());
+        if has_mirrors || self.pause_credentials().is_some() {
             self.findings.extend(self.inputs.pull_secret.findings.iter().cloned());
         }
         for registry in registries.into_values() {
@@ -282,29 +294,43 @@ impl Work<'_> {
     fn file(&mut self, registry: &Registry) -> Option<HostsFile> {
         let config = self.inputs.image_config;
         let blocked = config.blocks(&registry.location);
-        let source = source_endpoint(&registry.location);
-        let usable = !registry.mirrors.is_empty();
-        if let Some(never) = &registry.never
-            && !blocked
-        {
-            if !usable && !never.has_mirrors {
-                return None;
-            }
-            let host = registry.location.host().to_owned();
-            let problem = if usable {
-                RegistryProblem::NeverIsShared { registry: host }
-            } else {
-                RegistryProblem::Closed { registry: host }
-            };
-            if never.part || !usable {
-                self.tell(&registry.location, &never.object, never.field.clone(), problem);
-            }
+        let source = self.source(&registry.location);
+        if !blocked {
+            self.tell_never(registry);
         }
         self.tell_parts(registry);
-        let forbidden = blocked || registry.never.is_some();
-        if forbidden && !usable {
+        let forbidden = blocked || self.forbidden.name_of(&registry.location).is_some();
+        if forbidden && registry.mirrors.is_empty() {
             return Some(closed(source));
         }
+        let mut endpoints = self.mirrors(registry);
+        let insecure = config.insecure.covers(&registry.location);
+        let server = match endpoints.list.first() {
+            Some(first) if forbidden => {
+                Endpoint { because: EndpointReason::InPlaceOfSource, ..first.clone() }
+            }
+            _ if insecure => {
+                self.tell_in_clear(&source);
+                // The file's last endpoint is plain HTTP, so HTTPS has to come before it.
+                endpoints.push(Endpoint { transport: Transport::AnyCertificate, ..source.clone() });
+                Endpoint { transport: Transport::Plain, ..source }
+            }
+            None if source.credentials.is_some() => {
+                // containerd 1.6 ignores a file without a table of a host.
+                endpoints.push(source.clone());
+                source
+            }
+            None if registry.names_mirrors || registry.never.is_some() => return None,
+            // The Go operator writes an empty file in this case.
+            None => return Some(HostsFile { endpoints: Vec::new(), server: None }),
+            Some(_) => source,
+        };
+        Some(HostsFile { endpoints: endpoints.list, server: Some(server) })
+    }
+
+    /// The endpoints of the mirrors of a registry, in their order.
+    fn mirrors(&mut self, registry: &Registry) -> Endpoints {
+        let config = self.inputs.image_config;
         let mut endpoints = Endpoints::default();
         let order = common_order(registry.mirrors.len(), &registry.orders);
         self.tell_orders(registry, &order);
@@ -321,25 +347,84 @@ impl Work<'_> {
             let insecure = config.insecure.covers(&mirror.written);
             endpoints.add(endpoint, insecure);
         }
-        let server = match endpoints.list.first() {
-            Some(first) if forbidden => {
-                Endpoint { because: EndpointReason::InPlaceOfSource, ..first.clone() }
-            }
-            _ if config.insecure.covers(&registry.location) => {
-                // The file's last endpoint is plain HTTP, so HTTPS has to come before it.
-                endpoints.push(Endpoint { transport: Transport::AnyCertificate, ..source.clone() });
-                Endpoint { transport: Transport::Plain, ..source }
-            }
-            None if registry.names_mirrors => return None,
-            // The Go operator writes an empty file in this case.
-            None => return Some(HostsFile { endpoints: Vec::new(), server: None }),
-            Some(_) => source,
-        };
-        Some(HostsFile { endpoints: endpoints.list, server: Some(server) })
+        endpoints
+    }
+
+    /// The registry itself. That of the pause image gets credentials: no kubelet sends any for it.
+    fn source(&self, registry: &ImageLocation) -> Endpoint {
+        let image = self.inputs.pause_image;
+        let is_its = image.is_some_and(|it| it.registry().host_key() == registry.host_key());
+        let credentials = self.pause_credentials().filter(|_| is_its).cloned();
+        Endpoint { credentials, ..source_endpoint(registry) }
+    }
+
+    /// The credentials for the pause image at its source.
+    fn pause_credentials(&self) -> Option<&PullCredentials> {
+        self.inputs.pull_secret.for_location(&self.inputs.pause_image?.location())
+    }
+
+    /// Whether HTTP is tried at a source.
+    fn may_be_plain(&self, source: &ImageLocation) -> bool {
+        let registry = ImageLocation::of_registry(source.host());
+        registry.is_this_host() || self.inputs.image_config.insecure.covers(&registry)
     }
 }
 
 impl Work<'_> {
+    /// Tells of a source, whose field is `at`, that is probably not meant as it is written.
+    fn tell_source(&mut self, set: &MirrorSetFacts, entry: &MirrorEntry, at: &str) {
+        let source = &entry.source;
+        let mut problems = Vec::new();
+        if !source.is_registry_in_names() {
+            let name = source.host().to_owned();
+            problems.push(RegistryProblem::SourceWithoutRegistry { name });
+        }
+        if entry.never && source.is_only_a_server() {
+            problems.push(RegistryProblem::NeverAtServer);
+        } else if source.host().eq_ignore_ascii_case(DOCKER_HUB_INDEX) {
+            problems.push(RegistryProblem::NeverLookedUp);
+        }
+        if entry.plain.contains(at) && !self.may_be_plain(source) {
+            problems.push(RegistryProblem::HttpIsNotKept);
+        }
+        for problem in problems {
+            self.tell(source, &set.object, at.to_owned(), problem);
+        }
+    }
+
+    /// Tells of a policy that forbids to ask the source.
+    fn tell_never(&mut self, registry: &Registry) {
+        let (source, host) = (&registry.location, registry.location.host().to_owned());
+        let Some(forbidden) = self.forbidden.name_of(source) else { return };
+        let name = forbidden.host().to_owned();
+        match &registry.never {
+            Some(never) if registry.mirrors.is_empty() => {
+                let problem = RegistryProblem::Closed { registry: host };
+                self.tell(source, &never.object, never.field.clone(), problem);
+            }
+            Some(never) if never.part => {
+                let problem = RegistryProblem::NeverIsShared { registry: host };
+                self.tell(source, &never.object, never.field.clone(), problem);
+            }
+            Some(_) => {}
+            None => {
+                for entry in &registry.orders {
+                    let problem = RegistryProblem::NeverByOtherName { name: name.clone() };
+                    self.tell(source, &entry.object, policy_of(&entry.field), problem);
+                }
+            }
+        }
+    }
+
+    /// Tells of credentials that may go to a source by HTTP.
+    fn tell_in_clear(&mut self, source: &Endpoint) {
+        let Some(credentials) = &source.credentials else { return };
+        let key = credentials.key().to_owned();
+        let field = format!("auths[{}]", shown(&key));
+        let object = &self.inputs.pull_secret.object;
+        self.tell(&source.base, object, field, RegistryProblem::CredentialsInClear { key });
+    }
+
     /// Tells of mirrors for a part that are asked for all of the registry.
     fn tell_parts(&mut self, registry: &Registry) {
         let host = registry.location.host();
@@ -373,7 +458,8 @@ impl Work<'_> {
             if !entry.mirrors.is_sorted_by_key(|number| places.get(*number)) {
                 let source = &registry.location;
                 let problem = RegistryProblem::OtherOrder { registry: source.host().to_owned() };
-                self.tell(source, &entry.object, entry.field.clone(), problem);
+                let field = format!("{}.mirrors", entry.field);
+                self.tell(source, &entry.object, field, problem);
             }
         }
     }
@@ -383,7 +469,8 @@ impl Work<'_> {
         let EndpointReason::Mirror { object, field } = &mirror.because else { return };
         let (secret, config) = (self.inputs.pull_secret, self.inputs.image_config);
         let mut problems = Vec::new();
-        if registry.never.is_some() && mirror.base.is_at_the_same_registry(&registry.location) {
+        let is_forbidden = self.forbidden.name_of(&registry.location).is_some();
+        if is_forbidden && mirror.base.is_at_the_same_registry(&registry.location) {
             problems.push(RegistryProblem::NeverButMirror);
         }
         match secret.for_location(&mirror.written) {
@@ -485,6 +572,11 @@ impl Endpoints {
     }
 }
 
+/// The field of the policy of an entry.
+fn policy_of(entry: &str) -> String {
+    format!("{entry}.mirrorSourcePolicy")
+}
+
 /// The registry itself, at containerd's default URL.
 pub(super) fn source_endpoint(registry: &ImageLocation) -> Endpoint {
     // containerd asks itself so, and a file with settings has to say it.
@@ -501,6 +593,7 @@ pub(super) fn source_endpoint(registry: &ImageLocation) -> Endpoint {
 /// A file with which containerd asks no endpoint. containerd treats a file without hosts as broken, and an empty
 /// server as the source.
 fn closed(source: Endpoint) -> HostsFile {
-    let nobody = Endpoint { ability: Ability::Nothing, because: EndpointReason::Closed, ..source };
+    let (ability, because) = (Ability::Nothing, EndpointReason::Closed);
+    let nobody = Endpoint { ability, because, credentials: None, ..source };
     HostsFile { endpoints: vec![nobody.clone()], server: Some(nobody) }
 }

@@ -112,7 +112,7 @@ fn endpoint_without_settings(registry: &ImageLocation) -> Endpoint {
 }
 
 impl Pull {
-    /// Whether a mirror may serve the image's content.
+    /// Whether a mirror may be asked for the image's tag or digest, so that the source is not needed.
     pub fn has_mirror(&self) -> bool {
         let is_mirror = |request: &PullRequest| {
             matches!(
@@ -120,7 +120,7 @@ impl Pull {
                 EndpointReason::Mirror { .. } | EndpointReason::InPlaceOfSource
             )
         };
-        self.content.iter().any(is_mirror)
+        self.resolve.iter().any(is_mirror)
     }
 }
 

@@ -276,6 +276,12 @@ pub enum RegistryProblem {
     /// A set that says nothing.
     #[error("there is no entry in it, so it does nothing: add one, or remove it")]
     NoEntries,
+    /// A mirror that is the forbidden source of another entry.
+    #[error(
+        "another entry forbids to ask this registry with NeverContactSource, so this mirror is not used: remove it, or \
+         that policy"
+    )]
+    ForbiddenMirror,
     /// `NeverContactSource`, and the source is a mirror.
     #[error(
         "this is the source, by one of its names, so it is asked in spite of NeverContactSource: remove this mirror or that policy"
@@ -283,10 +289,19 @@ pub enum RegistryProblem {
     NeverButMirror,
     /// `NeverContactSource` for a name of Docker Hub that images do not usually have.
     #[error(
-        "images of Docker Hub name docker.io, which is asked in spite of NeverContactSource: write docker.io as the \
-         source"
+        "images of Docker Hub name docker.io, which NeverContactSource forbids under all of its names, and these mirrors \
+         do not serve them: write docker.io as the source"
     )]
     NeverAtServer,
+    /// `NeverContactSource` for another name of the same registry.
+    #[error(
+        "{name} is the same registry and has NeverContactSource, so this source is not asked either: write one policy \
+         for both"
+    )]
+    NeverByOtherName {
+        /// The other name.
+        name: String,
+    },
     /// `NeverContactSource` for a part of a registry.
     #[error(
         "containerd knows whole registries only, so no image of {registry} is pulled from there: name {registry} alone if \
@@ -359,9 +374,16 @@ pub enum RegistryProblem {
         /// What stands in the place of the registry.
         name: String,
     },
+    /// Credentials with characters that are probably not meant. No part of them is repeated.
+    #[error(
+        "the user or the password begins or ends with a blank, or holds a control character such as a line end, so the \
+         registry will probably answer 401: write it again without (`printf`, not `echo`, before base64)"
+    )]
+    StrayCharacters,
     /// A source with a tag or a digest.
     #[error(
-        "a source names a repository, so this mirror is not used: leave the tag or digest of the source away"
+        "a source names a repository, so a mirror with the same tag or digest is used for all of them, and any other is \
+         not used: leave the tag or digest of the source and its mirrors away"
     )]
     TaggedSource,
     /// A member that nobody reads.
@@ -415,9 +437,11 @@ impl RegistryProblem {
             | Self::IdentityToken
             | Self::NoEntries
             | Self::OtherPort { .. }
+            | Self::NeverByOtherName { .. }
             | Self::NeverIsShared { .. }
             | Self::NeverLookedUp
-            | Self::SearchNotDone => false,
+            | Self::SearchNotDone
+            | Self::StrayCharacters => false,
             Self::AllowedNotEnforced
             | Self::BadLocation { .. }
             | Self::BlockedMirror
@@ -426,6 +450,7 @@ impl RegistryProblem {
             | Self::DecidesAllTags { .. }
             | Self::DomainNotBlocked
             | Self::DomainSource
+            | Self::ForbiddenMirror
             | Self::Ipv6Mirror
             | Self::NeverAtServer
             | Self::NeverButMirror

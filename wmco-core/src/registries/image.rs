@@ -67,6 +67,11 @@ impl ImageReference {
     pub(super) fn registry(&self) -> ImageLocation {
         ImageLocation::of_registry(&self.host)
     }
+
+    /// Where it lies.
+    pub(super) fn location(&self) -> ImageLocation {
+        ImageLocation::of_repository(&self.host, &self.repository)
+    }
 }
 
 impl FromStr for ImageReference {

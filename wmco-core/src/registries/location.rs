@@ -64,7 +64,12 @@ pub enum BadLocation {
 impl ImageLocation {
     /// A location without a path.
     pub(super) fn of_registry(host: &str) -> Self {
-        Self { host: host.to_owned(), path: String::new() }
+        Self::of_repository(host, "")
+    }
+
+    /// The location of a repository of a registry.
+    pub(super) fn of_repository(host: &str, path: &str) -> Self {
+        Self { host: host.to_owned(), path: path.to_owned() }
     }
 
     /// The registry with its port, as written.

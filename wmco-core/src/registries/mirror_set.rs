@@ -43,8 +43,8 @@ pub(super) struct MirrorEntry {
     pub(super) source: ImageLocation,
     /// Valid mirrors, with their index in the list.
     pub(super) mirrors: Vec<(usize, ImageLocation)>,
-    /// Indexes of mirrors that are written with `http://`.
-    pub(super) plain: BTreeSet<usize>,
+    /// Fields of its source and mirrors that are written with `http://`.
+    pub(super) plain: BTreeSet<String>,
     /// Whether the list has any item, valid or not.
     pub(super) has_mirrors: bool,
     /// Whether the source must not be asked.
@@ -259,6 +259,10 @@ impl MirrorSetFacts {
             }
         };
         let at = format!("{field}.source");
+        let mut plain = BTreeSet::new();
+        if is_plain(part("source")) {
+            plain.insert(at.clone());
+        }
         if part("source").is_null() {
             self.tell(at, RegistryProblem::NoSource);
             return None;
@@ -273,12 +277,10 @@ impl MirrorSetFacts {
         let at = format!("{field}.mirrors");
         let listed = items(part("mirrors"));
         let mut mirrors = Vec::with_capacity(listed.len());
-        let mut plain = BTreeSet::new();
         for (number, mirror) in listed.iter().enumerate() {
             let at = format!("{at}[{number}]");
-            let scheme = mirror.as_str().and_then(|text| text.split_once("://"));
-            if scheme.is_some_and(|(scheme, _)| scheme.eq_ignore_ascii_case("http")) {
-                plain.insert(number);
+            if is_plain(mirror) {
+                plain.insert(at.clone());
             }
             match self.location(at.clone(), mirror) {
                 Some(ImageScope::Location(mirror)) => mirrors.push((number, mirror)),
@@ -321,6 +323,12 @@ impl MirrorSetFacts {
         let object = self.object.clone();
         self.findings.push(RegistryFinding { object, field, problem, registry: None });
     }
+}
+
+/// Whether a location is written with `http://`.
+fn is_plain(location: &Value) -> bool {
+    let scheme = location.as_str().and_then(|text| text.split_once("://"));
+    scheme.is_some_and(|(scheme, _)| scheme.eq_ignore_ascii_case("http"))
 }
 
 /// The items of a list, none of any other value.

@@ -47,6 +47,7 @@ mod configure;
 mod endpoint;
 mod explain;
 mod finding;
+mod forbidden;
 mod host_files;
 mod hosts_file;
 mod image;

@@ -35,6 +35,8 @@ pub struct PullSecret {
     credentials: BTreeMap<String, PullCredentials>,
     /// Registries with a helper that other programs run for their credentials.
     helpers: BTreeSet<String>,
+    /// The Secret.
+    pub(super) object: ClusterObject,
     pub(super) findings: Vec<RegistryFinding>,
 }
 
@@ -77,7 +79,11 @@ impl Default for PullSecret {
 
 /// The content of an entry.
 enum Found {
-    Credentials(Secret),
+    Credentials {
+        header: Secret,
+        /// Whether characters in them are probably not meant.
+        stray: bool,
+    },
     Empty,
     IdentityToken,
     Broken(&'static str),
@@ -86,8 +92,9 @@ enum Found {
 impl PullSecret {
     /// Reads the pull secret.
     pub fn read(data: PullSecretData<'_>) -> Self {
-        let mut secret =
-            Self { credentials: BTreeMap::new(), helpers: BTreeSet::new(), findings: Vec::new() };
+        let object = ClusterObject { kind: SECRET_KIND, name: PULL_SECRET.to_owned(), uid: None };
+        let (credentials, helpers) = (BTreeMap::new(), BTreeSet::new());
+        let mut secret = Self { credentials, helpers, object, findings: Vec::new() };
         let text = match data {
             PullSecretData::NoSecret => return secret.unusable("there is no such Secret"),
             PullSecretData::NoKey => return secret.unusable("it has no such key"),
@@ -133,8 +140,9 @@ impl PullSecret {
     /// Sets the Secret's UID in all findings.
     #[must_use]
     pub fn with_uid(mut self, uid: Option<&str>) -> Self {
+        self.object.uid = uid.map(str::to_owned);
         for finding in &mut self.findings {
-            finding.object.uid = uid.map(str::to_owned);
+            finding.object = self.object.clone();
         }
         self
     }
@@ -171,7 +179,10 @@ impl PullSecret {
             self.tell(at, RegistryProblem::UnknownMember { right: unknown.right });
         }
         match read_entry(entry) {
-            Found::Credentials(header) => {
+            Found::Credentials { header, stray } => {
+                if stray {
+                    self.tell(field.clone(), RegistryProblem::StrayCharacters);
+                }
                 let known = self.credentials.get(&normal);
                 if known.is_some_and(|known| known.header != header) {
                     let problem = RegistryProblem::CredentialsTwice { key: normal.clone() };
@@ -197,8 +208,7 @@ impl PullSecret {
     }
 
     fn tell(&mut self, field: String, problem: RegistryProblem) {
-        let (name, uid) = (PULL_SECRET.to_owned(), None);
-        let object = ClusterObject { kind: SECRET_KIND, name, uid };
+        let object = self.object.clone();
         self.findings.push(RegistryFinding { object, field, problem, registry: None });
     }
 }
@@ -298,9 +308,18 @@ fn read_entry(entry: &Value) -> Found {
         [b':', ..] => Found::Broken("write a user before the colon in its `auth`"),
         pair => {
             let encoded = Zeroizing::new(BASE64_STANDARD.encode(pair));
-            Found::Credentials(Secret::new(format!("Basic {}", encoded.as_str())))
+            let header = Secret::new(format!("Basic {}", encoded.as_str()));
+            Found::Credentials { header, stray: has_stray_characters(pair) }
         }
     }
+}
+
+/// Whether user or password begins or ends with a blank, or holds a control character, as people leave them by mistake.
+fn has_stray_characters(pair: &[u8]) -> bool {
+    std::str::from_utf8(pair).is_ok_and(|pair| {
+        let mut both = pair.splitn(2, ':');
+        pair.contains(char::is_control) || both.any(|part| part.trim() != part)
+    })
 }
 
 /// Decodes `USER:PASSWORD` from base64, with or without padding and line ends.

@@ -62,7 +62,8 @@ pub enum CredentialProviderError {
 /// file that the kubelet runs, gets the extension `.exe`.
 ///
 /// `text` is YAML or JSON, the result YAML. Only members that the kubelet knows are kept, and durations are written
-/// in full (`12h0m0s`). Of the kubelet's own checks only those of kind and names are repeated here.
+/// in full (`12h0m0s`). Of the kubelet's own checks only those of kind and names are repeated here;
+/// [`missing_provider_members`] has those of other members.
 /// Source: `docs/contract/node-files.md`, FILE22.
 ///
 /// # Errors
@@ -103,6 +104,36 @@ pub fn unknown_provider_members(text: &str) -> Vec<UnknownMember> {
     // An object of another kind has other members.
     let kind = value.get("kind").and_then(serde_json::Value::as_str);
     if kind.is_none_or(|kind| kind == KIND) { unknown_members(&value, &SHAPE) } else { Vec::new() }
+}
+
+/// The members of a `CredentialProviderConfig` that kubelets demand and that `text` lacks or has empty, by their paths.
+/// They refuse such a file.
+///
+/// ```
+/// use wmco_core::render::missing_provider_members;
+///
+/// let text = "apiVersion: kubelet.config.k8s.io/v1\nkind: CredentialProviderConfig\nproviders: []";
+/// assert_eq!(missing_provider_members(text), ["providers"]);
+/// ```
+pub fn missing_provider_members(text: &str) -> Vec<String> {
+    let config = value(text).unwrap_or_default();
+    let top = missing(&config, "", &["apiVersion", "kind", "providers"]);
+    let providers = config.get("providers").and_then(serde_json::Value::as_array);
+    let of_providers =
+        providers.into_iter().flatten().enumerate().flat_map(|(number, provider)| {
+            let at = format!("providers[{number}].");
+            missing(provider, &at, &["apiVersion", "defaultCacheDuration", "matchImages"])
+        });
+    top.into_iter().chain(of_providers).collect()
+}
+
+/// Those of `names` that `object`, whose members are `at` this path, lacks or has empty.
+fn missing(object: &serde_json::Value, at: &str, names: &[&str]) -> Vec<String> {
+    let is_empty = |value: &serde_json::Value| {
+        value.is_null() || value.as_str() == Some("") || value.as_array().is_some_and(Vec::is_empty)
+    };
+    let lacks = |name: &&&str| object.get(**name).is_none_or(is_empty);
+    names.iter().filter(lacks).map(|name| format!("{at}{name}")).collect()
 }
 
 fn value(text: &str) -> Result<serde_json::Value, CredentialProviderError> {
@@ -286,6 +317,23 @@ mod tests {
         ] {
             let error = credential_provider(text).map_err(|error| error.to_string());
             assert!(error.as_ref().is_err_and(|it| it.contains(expected)), "{text}: {error:?}");
+        }
+    }
+
+    #[test]
+    fn members_that_kubelets_demand_are_missed() {
+        let whole = "apiVersion: kubelet.config.k8s.io/v1\nkind: CredentialProviderConfig\nproviders:\n\
+                     - {name: a, apiVersion: credentialprovider.kubelet.k8s.io/v1, \
+                     defaultCacheDuration: 0s, matchImages: [a.test]}\n";
+        assert_eq!(missing_provider_members(whole), [""; 0]);
+        for (from, to, expected) in [
+            ("kind: CredentialProviderConfig\n", "", "kind"),
+            ("kubelet.config.k8s.io/v1", "''", "apiVersion"),
+            ("matchImages: [a.test]", "matchImages: []", "providers[0].matchImages"),
+            ("defaultCacheDuration: 0s, ", "", "providers[0].defaultCacheDuration"),
+            ("credentialprovider.kubelet.k8s.io/v1", "null", "providers[0].apiVersion"),
+        ] {
+            assert_eq!(missing_provider_members(&whole.replace(from, to)), [expected], "{from}");
         }
     }
 

@@ -22,7 +22,8 @@ pub use containerd::{
     RuntimeHandler, containerd_config,
 };
 pub use credential_provider::{
-    CredentialProviderError, credential_provider, unknown_provider_members,
+    CredentialProviderError, credential_provider, missing_provider_members,
+    unknown_provider_members,
 };
 pub use kubeconfig::{
     KubeconfigError, ServiceAccountToken, certificate_kubeconfig, token_kubeconfig, wicd_user,

@@ -142,8 +142,8 @@ pub enum ManifestError {
     },
     /// A placeholder of the operator's own services is not declared, so it would stay in a command.
     #[error(
-        "nothing fills {placeholder} in field `{field}` of service `{}` in, declare it or \
-         write the value",
+        "nothing fills {placeholder} in field `{field}` of service `{}`, declare it or write the \
+         value",
         printable(.service)
     )]
     UndeclaredPlaceholder {

@@ -302,8 +302,8 @@ mod tests {
             "powershellPreScripts": [{"path": "p NODE_NAME VERBOSITY",
                 "NodeArgs": [{"name": "VERBOSITY", "nodeObjectJsonPath": "4"}]}]}]"#;
         insta::assert_snapshot!(problems(&[(SERVICES_KEY, services), (FILES_KEY, "[]")]).join("\n"), @r"
-        services[0].path: nothing fills NODE_IP in field `path` of service `a` in, declare it or write the value
-        services[0].powershellPreScripts[0].path: nothing fills NODE_NAME in field `powershellPreScripts.path` of service `a` in, declare it or write the value
+        services[0].path: nothing fills NODE_IP in field `path` of service `a`, declare it or write the value
+        services[0].powershellPreScripts[0].path: nothing fills NODE_NAME in field `powershellPreScripts.path` of service `a`, declare it or write the value
         ");
     }
 

@@ -124,7 +124,7 @@ async fn binding_whose_deletion_no_event_reports_is_restored_by_the_resync() {
     });
     let (stop, tasks) = (CancellationToken::new(), TaskTracker::new());
     let client = admin(&stage).await;
-    let sources = Sources::watch(&client, stage.namespace(), &stop, &tasks);
+    let sources = Sources::watch(&client, stage.namespace(), None, &stop, &tasks);
     sources.ready().await.unwrap();
     let namespace = |name: &str| (name == "WATCH_NAMESPACE").then(|| stage.namespace().to_owned());
     let pool = Pool::new(Arc::new(TcpDialer), Options::default(), PoolLimits::default());

@@ -199,7 +199,7 @@ async fn what_a_start_waits_for_is_named() {
         is_kept.then(|| Fault::Answer(ApiError::forbidden_path("no right")))
     });
     let (stop, tasks) = (CancellationToken::new(), TaskTracker::new());
-    let sources = Sources::watch(&admin(&stage).await, stage.namespace(), &stop, &tasks);
+    let sources = Sources::watch(&admin(&stage).await, stage.namespace(), None, &stop, &tasks);
     until(|| (sources.unknown() == ["infrastructures.config.openshift.io"]).then_some(())).await;
     stage.cluster.inject_faults(|_| None);
     sources.ready().await.unwrap();

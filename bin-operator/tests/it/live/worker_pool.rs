@@ -32,7 +32,9 @@ pub(super) fn roll_out(stage: &Stage, name: &str, config: &Value) {
 /// A configuration that changes the arguments of the kubelets of Windows nodes.
 pub(super) fn external_cloud_provider() -> Value {
     let unit = "[Service]\nExecStart=/usr/bin/kubelet --cloud-provider=external\n";
-    let providers = "data:,kind:%20CredentialProviderConfig%0Aproviders:%20[]";
+    let providers = "data:,apiVersion:%20kubelet.config.k8s.io/v1%0Akind:%20CredentialProviderConfig%0A\
+                     providers:%20[{name:%20ecr,%20apiVersion:%20credentialprovider.kubelet.k8s.io/v1,%20\
+                     defaultCacheDuration:%2012h,%20matchImages:%20[a.test]}]";
     json!({
         "ignition": { "version": "3.5.0" },
         "storage": { "files": [

@@ -221,7 +221,7 @@ impl Scene {
     /// Starts the controller, once its caches are filled.
     pub(super) async fn approve(&self, deny: bool) {
         let (stop, tasks) = (&self.stop, &self.tasks);
-        let sources = Sources::watch(&self.client, NAMESPACE, stop, tasks);
+        let sources = Sources::watch(&self.client, NAMESPACE, None, stop, tasks);
         sources.nodes.store().wait_until_ready().await.unwrap();
         sources.config_maps.wait_until_ready().await.unwrap();
         let approver = Approver {

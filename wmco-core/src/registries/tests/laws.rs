@@ -8,7 +8,7 @@ use proptest::sample::select;
 use serde_json::{Value, json};
 use toml_edit::{DocumentMut, Item};
 
-use super::{asked, registries, texts, told};
+use super::{asked, registries, texts, told, with_pause_image};
 use crate::registries::{Registries, RegistryProblem};
 
 /// One entry of a mirror set, and what it is meant to say.
@@ -30,7 +30,7 @@ struct Mirror {
     same_path: bool,
 }
 
-const HOSTS: [&str; 4] = ["a.test", "a.test:5000", "b.test", "docker.io"];
+const HOSTS: [&str; 5] = ["a.test", "a.test:443", "a.test:5000", "b.test", "docker.io"];
 const MIRROR_HOSTS: [&str; 7] = [
     "m.test",
     "n.test:8443",
@@ -49,24 +49,28 @@ impl Mirror {
         [&["https:/", host, "v2"][..], &self.before].concat().join("/")
     }
 
-    /// Whether it is the registry `host` by one of its names.
-    fn is_registry(&self, host: &str) -> bool {
-        let names: &[&str] = match self.host {
-            "a.test" | "a.test:443" => &["a.test"],
-            "docker.io" | "registry-1.docker.io" => &["docker.io"],
-            other => &[other],
-        };
-        names.contains(&host)
-    }
-
     fn written(&self, entry: &Entry) -> String {
         let end: &[&str] = if self.same_path { &entry.path } else { &["other"] };
         [&[self.host][..], &self.before, end].concat().join("/")
     }
 
-    /// Whether containerd can be told of it: it appends the whole repository of an image.
-    fn is_usable(&self, entry: &Entry) -> bool {
-        self.same_path || entry.path.is_empty()
+    /// Whether containerd can be told of it, which appends the whole repository of an image, and no other registry
+    /// is asked that `entries` forbid.
+    fn is_usable(&self, entry: &Entry, entries: &[Entry]) -> bool {
+        let forbidden = |other: &Entry| {
+            let (base, path) = (self.base_path(), other.path.as_slice());
+            other.forbids(entries)
+                && is_same(other.host, self.host)
+                && !is_same(entry.host, self.host)
+                && (base.starts_with(path) || path.starts_with(&base))
+        };
+        (self.same_path || entry.path.is_empty()) && !entries.iter().any(forbidden)
+    }
+
+    /// The path that is asked, before the repository of the image.
+    fn base_path(&self) -> Vec<&'static str> {
+        let more: &[&str] = if self.same_path { &[] } else { &["other"] };
+        [&self.before[..], more].concat()
     }
 
     /// The place that images of `entry` come from, where `other` follows if that is no end of the source.
@@ -76,7 +80,23 @@ impl Mirror {
     }
 }
 
+/// Whether both are names of one registry.
+fn is_same(one: &str, other: &str) -> bool {
+    let name = |host: &str| match host {
+        "a.test:443" => "a.test".to_owned(),
+        "registry-1.docker.io" => "docker.io".to_owned(),
+        other => other.to_owned(),
+    };
+    name(one) == name(other)
+}
+
 impl Entry {
+    /// Whether its source is forbidden, where `entries` are all entries.
+    fn forbids(&self, entries: &[Entry]) -> bool {
+        let mut same = entries.iter().filter(|entry| entry.host == self.host);
+        self.never && same.any(|entry| !entry.mirrors.is_empty())
+    }
+
     fn source(&self) -> String {
         [&[self.host][..], &self.path].concat().join("/")
     }
@@ -239,16 +259,13 @@ proptest! {
             entries.iter().enumerate().map(|(number, entry)| entry.object(number)).collect();
         let found = registries(&objects);
         let ours: Vec<&Entry> = entries.iter().filter(|entry| entry.host == host).collect();
-        let forbidden = ours.iter().any(|entry| entry.never)
-            && ours.iter().any(|entry| {
-                !entry.mirrors.is_empty()
-                    && (entry.never || entry.mirrors.iter().any(|mirror| mirror.is_usable(entry)))
-            });
+        let forbidden =
+            entries.iter().any(|entry| is_same(entry.host, host) && entry.forbids(&entries));
         // A source that is forbidden and a mirror all the same is told, by whatever name.
-        let itself = ours.iter().any(|entry| entry.never)
+        let itself = forbidden
             && ours.iter().any(|entry| {
                 let mut mirrors = entry.mirrors.iter();
-                mirrors.any(|mirror| mirror.is_usable(entry) && mirror.is_registry(host))
+                mirrors.any(|it| it.is_usable(entry, &entries) && is_same(it.host, host))
             });
         let told = found.findings().iter().any(|finding| {
             let number: usize = finding.object.name["set-".len()..].parse().unwrap();
@@ -272,7 +289,7 @@ proptest! {
             let mut orders = Vec::new();
             for entry in &ours {
                 let mut order: Vec<String> = Vec::new();
-                for mirror in entry.mirrors.iter().filter(|mirror| mirror.is_usable(entry)) {
+                for mirror in entry.mirrors.iter().filter(|it| it.is_usable(entry, &entries)) {
                     let place = format!("{}/{repository}", mirror.place());
                     if entry.tags {
                         resolving.insert(place.clone());
@@ -327,7 +344,8 @@ proptest! {
         entries in vec(any_entry(), 0..6),
         insecure in vec(select(&["m.test", "*.test", "a.test", "n.test:8443/p", "b.test"][..]), 0..3),
         blocked in vec(select(&["m.test", "a.test", "b.test", "o.test/p"][..]), 0..2),
-        keys in vec(select(&["m.test", "m.test/p", "https://n.test:8443/v1/", "o.test/p/q"][..]), 0..4),
+        keys in vec(select(&["m.test", "m.test/p", "https://n.test:8443/v1/", "a.test/t", "b.test"][..]), 0..4),
+        pause_image in select(&[None, Some("a.test/t/pause:1"), Some("b.test/pause:1")][..]),
     ) {
         let auths: Value =
             keys.iter().map(|key| ((*key).to_owned(), json!({"auth": "dTpw"}))).collect();
@@ -336,7 +354,7 @@ proptest! {
             entries.iter().enumerate().map(|(number, entry)| entry.object(number)).collect();
         objects.push(json!({"kind": "Image", "spec": {"registrySources": sources}}));
         objects.push(json!({"auths": auths}));
-        let found = registries(&objects);
+        let found = with_pause_image(&objects, pause_image);
         for host in HOSTS.into_iter().chain(["m.test"]) {
             for (mark, version) in [(':', "1"), ('@', DIGEST)] {
                 let image = format!("{host}/t/x/y");
@@ -365,7 +383,7 @@ proptest! {
     }
 
     /// Any JSON gives files that can be read in folders that Windows can hold, and does not touch what
-    /// others say of other registries.
+    /// others say of other registries, unless it forbids a mirror of them.
     #[test]
     fn any_json_is_read(spec in any_json(), sources in any_json(), auths in any_json(), entry in any_entry()) {
         let mut right = entry.object(0);
@@ -385,7 +403,9 @@ proptest! {
         let told = told(&found);
         prop_assert!(told.lines().count() == found.findings().len(), "{}", told);
         prop_assert!(!told.contains(|c: char| c.is_control() && c != '\n'), "{:?}", told);
-        if entry.host == "b.test" {
+        let mut findings = found.findings().iter();
+        let is_forbidden = findings.any(|it| it.problem == RegistryProblem::ForbiddenMirror);
+        if entry.host == "b.test" && !is_forbidden {
             let text = |found| texts(found).remove(r"b.test\hosts.toml");
             prop_assert_eq!(text(&found), text(&registries(&[right])));
         }

@@ -17,6 +17,12 @@ use super::{
 
 /// What the objects of one test give. A Secret is an object with `auths`.
 fn registries(objects: &[Value]) -> Registries {
+    with_pause_image(objects, None)
+}
+
+/// The same where each pod needs `pause_image`.
+fn with_pause_image(objects: &[Value], pause_image: Option<&str>) -> Registries {
+    let pause_image = pause_image.map(|image| image.parse().unwrap());
     let sets: Vec<_> = objects.iter().filter_map(MirrorSetFacts::of).collect();
     let config = objects.iter().find(|object| object["kind"] == "Image");
     let config = config.map(ImageConfigFacts::of).unwrap_or_default();
@@ -27,6 +33,7 @@ fn registries(objects: &[Value]) -> Registries {
         mirror_sets: &sets,
         image_config: &config,
         pull_secret: &pull_secret,
+        pause_image: pause_image.as_ref(),
     })
 }
 

@@ -3,7 +3,7 @@
 use insta::assert_snapshot;
 use serde_json::{Value, json};
 
-use super::{asked, digests, never, registries, set, tags, texts, told};
+use super::{asked, digests, never, registries, set, tags, texts, told, with_pause_image};
 use crate::registries::{Registries, RegistryProblem};
 
 /// The `registrySources` of the cluster.
@@ -118,7 +118,8 @@ fn the_oldest_set_goes_first_whatever_the_order_of_the_input() {
 fn a_registry_is_the_same_in_every_case() {
     let found =
         registries(&[tags("t", "A.test/x", &["m.test/x"]), never("n", "a.TEST", &["n.test"])]);
-    assert_eq!(texts(&found).keys().collect::<Vec<_>>(), [r"a.TEST\hosts.toml"]);
+    let paths = [r"a.TEST\hosts.toml", r"a.TEST_443_\hosts.toml"];
+    assert_eq!(texts(&found).keys().collect::<Vec<_>>(), paths);
     let [resolve, _] = asked(&found, "a.test/x:1");
     assert!(resolve.iter().all(|url| !url.contains("://a.test")), "{resolve:?}");
 }
@@ -479,6 +480,10 @@ fn mirrors_that_are_not_reached_as_they_are_meant_are_told() {
     assert!(!told(&found).contains("http"), "{}", told(&found));
     let found = registries(&[digests("d", &format!("a.test/x@{DIGEST}"), &["m.test/x"])]);
     assert!(told(&found).contains("a source names a repository"));
+    let http = |source: &str| told(&registries(&[tags("t", source, &["m.test"])]));
+    let told = http("http://a.test:5000");
+    assert!(told.contains("[0].source`: `http://` is not kept"), "{told}");
+    assert_eq!(http("http://localhost:5000"), "", "that is asked by HTTP");
 }
 
 #[test]
@@ -506,10 +511,76 @@ fn the_image_of_each_pod_is_looked_after() {
         advice.iter().map(|it| format!("{} {it}", it.is_serious())).collect()
     };
     assert_eq!(advice(&[tags("t", "a.test", &["m.test"])], "a.test/pause:1"), Vec::<String>::new());
-    assert_snapshot!(advice(&[tags("t", "a.test", &["m.test"])], "b.test/pause:1").join("\n"), @"false no mirror is used for b.test/pause:1, which each Windows node needs before any pod runs: mirror it too where its registry cannot be reached, or name another in CONTAINERD_PAUSE_IMAGE");
+    assert_snapshot!(advice(&[tags("t", "a.test", &["m.test"])], "b.test/pause:1").join("\n"), @"false no mirror resolves b.test/pause:1, which each Windows node needs before any pod runs: where its registry cannot be reached, mirror it in an ImageTagMirrorSet, or name another, or one by digest, in CONTAINERD_PAUSE_IMAGE");
+    // Mirrors for digests do not resolve a tag.
+    let digests = [digests("d", "a.test", &["m.test"])];
+    let told = advice(&digests, "a.test/pause:1").join("\n");
+    assert!(told.contains("ImageTagMirrorSet") && told.contains("by digest"), "{told}");
+    assert_eq!(advice(&digests, &format!("a.test/pause@{DIGEST}")), Vec::<String>::new());
     let blocked = sources(&json!({"blockedRegistries": ["a.test"]}));
     assert_snapshot!(advice(&[blocked], "a.test/pause:1").join("\n"), @r"
     true no registry may be asked for a.test/pause:1, so no pod starts on any Windows node: allow its registry, mirror it, or name another in CONTAINERD_PAUSE_IMAGE
     false layers that name URLs of their own are fetched from there, in spite of NeverContactSource and blocked registries: base images of Windows from before the middle of 2023 have them, and all built on them
     ");
+}
+
+/// containerd pulls the pause image itself, without credentials of the kubelet.
+#[test]
+fn the_source_of_the_pause_image_gets_its_credentials() {
+    let pause = |objects: &[Value]| with_pause_image(objects, Some("reg.test:5000/k8s/pause:3.9"));
+    let secret = json!({"auths": {"reg.test:5000": {"auth": "dTpw"}}});
+    assert_snapshot!(texts(&pause(std::slice::from_ref(&secret)))[r"reg.test_5000_\hosts.toml"], @r#"
+    server = "https://reg.test:5000/v2"
+
+    override_path = true
+
+    [header]
+      Authorization = "Basic dTpw"
+
+    [host."https://reg.test:5000/v2"]
+      capabilities = ["pull", "resolve"]
+      override_path = true
+      [host."https://reg.test:5000/v2".header]
+        Authorization = "Basic dTpw"
+    "#);
+    let sent = |objects: &[Value]| -> Vec<bool> {
+        let pull = pause(&[objects, std::slice::from_ref(&secret)].concat())
+            .explain(&"reg.test:5000/k8s/pause:3.9".parse().unwrap());
+        pull.resolve.iter().map(|request| request.credentials.is_some()).collect()
+    };
+    assert_eq!(sent(&[]), [true, true]);
+    assert_eq!(sent(&[tags("t", "reg.test:5000", &["m.test"])]), [false, true]);
+    assert_eq!(sent(&[tags("t", "reg.test:5000", &["reg.test:5000"])]), [true, true]);
+    assert_eq!(sent(&[tags("t", "reg.test:5000/x", &["m.test/y"])]), [true, true]);
+    assert_eq!(sent(&[tags("t", "reg.test:5000", &[])]), [true, true]);
+    assert_eq!(sent(&[never("n", "reg.test:5000", &["m.test"])]), [false, false]);
+    let insecure = sources(&json!({"insecureRegistries": ["reg.test:5000"]}));
+    assert_eq!(sent(std::slice::from_ref(&insecure)), [true, true]);
+    let told = told(&pause(&[insecure, secret.clone()]));
+    assert!(told.contains("credentials for reg.test:5000 go to it by HTTP"), "{told}");
+}
+
+#[test]
+fn a_pause_image_without_credentials_needs_no_file() {
+    let pause = |secret: Value, image: &str| with_pause_image(&[secret], Some(image));
+    let usual = crate::render::ContainerdSettings::default().pause_image;
+    for (secret, image) in [
+        (json!({}), usual.as_str()),
+        (json!({"auths": {"quay.io": {"auth": "dTpw"}}}), &usual),
+        (json!({"auths": {"a.test/other": {"auth": "dTpw"}}}), "a.test/pause:1"),
+    ] {
+        let found = pause(secret.clone(), image);
+        assert_eq!((texts(&found).len(), told(&found).as_str()), (0, ""), "{secret} {image}");
+    }
+    let narrow = json!({"auths": {"a.test/k8s": {"auth": "dTpw"}}});
+    assert!(texts(&pause(narrow, "a.test/k8s/pause:1"))[r"a.test\hosts.toml"].contains("dTpw"));
+}
+
+/// The file stays: the mirror is cut by the same tag.
+#[test]
+fn a_tag_in_a_source_is_told_where_the_mirror_has_it_too() {
+    let found = registries(&[tags("t", "a.test/team/app:1", &["m.test/team/app:1"])]);
+    let lines = told(&found);
+    assert!(lines.contains("[0].source`: a source names a repository"), "{lines}");
+    assert_eq!(asked(&found, "a.test/team/app:1")[0].len(), 2);
 }

@@ -100,6 +100,105 @@ fn blocked_registry_is_asked_under_none_of_its_names() {
     assert_eq!(asked(&found, "a.test:5000/x")[0].len(), 1, "another port is another registry");
 }
 
+/// As a blocked registry. Mirrors serve images with the written name of their source.
+#[test]
+fn forbidden_source_is_asked_under_none_of_its_names() {
+    for (source, other, images) in [
+        ("quay.io", "quay.io:443", ["quay.io:443/x/y:1", "QUAY.io:443/x:1"]),
+        ("quay.io:443", "quay.io", ["quay.io/x/y:1", "Quay.io/x:1"]),
+        ("quay.io/x", "quay.io:443", ["quay.io:443/x/y:1", "quay.io:443/z:1"]),
+        ("docker.io", "registry-1.docker.io", ["registry-1.docker.io/t/x", "docker.io:443/t/x"]),
+        ("registry-1.docker.io", "docker.io", ["docker.io/t/x", "busybox"]),
+    ] {
+        let mirror = if source.ends_with("/x") { "m.test/x" } else { "m.test" };
+        let found = registries(&[never("n", source, &[mirror])]);
+        for image in images {
+            assert!(asked(&found, image).iter().all(Vec::is_empty), "{source}: {image}");
+        }
+        let lines = told(&found);
+        assert!(!lines.contains("asked in spite"), "{source}: {lines}");
+        // An entry for the other name has its own mirrors, and the policy holds for it, too.
+        let found = registries(&[never("n", source, &[mirror]), tags("t", other, &["n.test"])]);
+        let [resolve, _] = asked(&found, images[0]);
+        assert!(resolve.iter().all(|url| url.contains("n.test")), "{source}: {resolve:?}");
+        assert_eq!(resolve.len(), 2, "{source}: {resolve:?}");
+        let lines = told(&found);
+        let expected = "ImageTagMirrorSet t, field `spec.imageTagMirrors[0].mirrorSourcePolicy`: ";
+        assert!(lines.contains(expected), "{source}: {lines}");
+    }
+    let found = registries(&[never("n", "quay.io", &["m.test"])]);
+    assert_eq!(asked(&found, "quay.io:5000/x")[0].len(), 1, "another port is another registry");
+    assert_eq!(told(&found), "");
+    let nothing = registries(&[never("n", "quay.io", &[])]);
+    assert_eq!(asked(&nothing, "quay.io:443/x")[0].len(), 1, "it forbids nothing");
+}
+
+#[test]
+fn mirror_at_a_forbidden_registry_is_not_asked() {
+    for (mirror, forbidden) in [
+        ("ghcr.io/q", "ghcr.io"),
+        ("GHCR.io:443/q", "ghcr.io"),
+        ("ghcr.io", "ghcr.io:443"),
+        ("registry-1.docker.io", "docker.io"),
+        ("ghcr.io/q", "ghcr.io/q"),
+        ("ghcr.io/q/r", "ghcr.io/q"),
+        ("ghcr.io/q", "ghcr.io/q/r"),
+    ] {
+        let part =
+            forbidden.split_once('/').map_or("m.test".into(), |(_, path)| format!("m.test/{path}"));
+        let found = registries(&[
+            tags("a", "quay.io", &[mirror, "n.test"]),
+            never("b", forbidden, &[&part]),
+        ]);
+        let told = serious(&found);
+        let expected = "ImageTagMirrorSet a, field `spec.imageTagMirrors[0].mirrors[0]`: ";
+        assert!(told.iter().any(|it| it.starts_with(expected)), "{mirror} {forbidden}: {told:?}");
+        let hosts: Vec<String> = asked(&found, "quay.io/x:1")[0]
+            .iter()
+            .map(|url| url.split('/').nth(2).unwrap().to_owned())
+            .collect();
+        assert_eq!(hosts, ["n.test", "quay.io"], "{mirror} {forbidden}");
+    }
+    for (mirror, forbidden) in [("ghcr.io:5000", "ghcr.io"), ("ghcr.io/qr", "ghcr.io/q")] {
+        let part =
+            forbidden.split_once('/').map_or("m.test".into(), |(_, path)| format!("m.test/{path}"));
+        let found = registries(&[tags("a", "quay.io", &[mirror]), never("b", forbidden, &[&part])]);
+        assert_eq!(asked(&found, "quay.io/x:1")[0].len(), 2, "{mirror} {forbidden}");
+    }
+}
+
+#[test]
+fn credentials_that_no_registry_takes_are_told() {
+    let pair = |text: &str| {
+        use base64::Engine as _;
+        json!({"auth": base64::prelude::BASE64_STANDARD.encode(text)})
+    };
+    let found = |entry: &Value| {
+        registries(&[tags("t", "a.test", &["m.test"]), json!({"auths": {"m.test": entry}})])
+    };
+    for entry in [
+        pair("bob:hush\n"),
+        pair("bob: hush"),
+        pair("bob :hush"),
+        pair("bob:hu\0sh"),
+        json!({"username": "bob", "password": "hush\r"}),
+        json!({"username": "\tbob", "password": "hush"}),
+    ] {
+        let found = found(&entry);
+        let lines = told(&found);
+        assert!(
+            lines.contains("auths[\"m.test\"]`: ") && lines.contains("401"),
+            "{entry}: {lines}"
+        );
+        assert!(!lines.contains("hush") && !lines.contains("bob"), "{lines}");
+        assert_eq!(serious(&found), [""; 0]);
+        assert!(texts(&found).values().any(|text| text.contains("Authorization")), "{entry}");
+    }
+    for entry in [pair("bob:hu sh"), pair("b ob:hush"), pair("bob:h\u{fc}sh")] {
+        assert_eq!(told(&found(&entry)), "", "{entry}");
+    }
+}
+
 /// Trust is never widened: only the registry as it is written is asked by HTTP.
 #[test]
 fn insecure_registry_counts_as_it_is_written() {

@@ -26,7 +26,8 @@ const OTHER_PATH: &str = "the mirror has another path than its source, so contai
 const UNUSABLE: &str = "an entry that can mean nothing is left out";
 
 /// Cases where our answer differs on purpose. Folders of sources with a port differ in all cases: the Go
-/// operator names them as Windows cannot.
+/// operator names them as Windows cannot. A source that must not be asked has one more file, which closes its name with
+/// `:443`: what is forbidden is so under all names.
 const DEVIATIONS: [(&str, &str); 32] = [
     ("idms never contact source", DIGESTS_ONLY),
     ("never contact source, mirror with org path", CLOSED),

@@ -18,6 +18,7 @@ pub(crate) fn objects_become_files(bytes: &[u8]) {
         mirror_sets: &sets,
         image_config: &ImageConfigFacts::of(&first),
         pull_secret: &pull_secret,
+        pause_image: None,
     });
     for (path, text) in found.files() {
         let whole = format!("{}\\{path}", wmco_core::names::host::REGISTRIES);

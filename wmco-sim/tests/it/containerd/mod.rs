@@ -18,8 +18,8 @@ use futures::StreamExt as _;
 use hyper::Method;
 use serde_json::{Value, json};
 use wmco_core::registries::{
-    ImageConfigFacts, MirrorSetFacts, Pull, PullRequest, PullSecret, PullSecretData, Registries,
-    RegistryInputs, configure,
+    EndpointReason, ImageConfigFacts, MirrorSetFacts, Pull, PullRequest, PullSecret,
+    PullSecretData, Registries, RegistryInputs, configure,
 };
 use wmco_core::secret::Secret;
 
@@ -56,6 +56,7 @@ fn registries(objects: &[Value]) -> Registries {
         mirror_sets: &sets,
         image_config: &config,
         pull_secret: &pull_secret,
+        pause_image: None,
     })
 }
 
@@ -134,7 +135,11 @@ async fn check(
 fn has_usable_mirror(case: &Case) -> bool {
     let digest = format!("sha256:{}", "0".repeat(64));
     let image = case.image.replace("DIGEST", &digest);
-    registries(&case.objects).explain(&image.parse().unwrap()).has_mirror()
+    let pull = registries(&case.objects).explain(&image.parse().unwrap());
+    let is_mirror = |because: &EndpointReason| {
+        matches!(because, EndpointReason::Mirror { .. } | EndpointReason::InPlaceOfSource)
+    };
+    pull.content.iter().any(|request| is_mirror(&request.because))
 }
 
 async fn check_all(cases: Vec<Case>) {
