@@ -3,11 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
 
 use tokio::sync::watch;
 use tokio::time::Instant;
-use wmco_core::fleet::{LoginResult, LoginTry, Logins};
+use wmco_core::fleet::{LoginResult, LoginTry};
 use wmco_core::instances::{Entries, EntryError, Instance, Problem};
 use wmco_core::protocol::Probe;
 
@@ -17,10 +16,22 @@ pub struct HostReports {
     reports: Arc<Mutex<BTreeMap<String, HostReport>>>,
     /// Entries whose hosts were tried in vain.
     tried: Arc<Mutex<BTreeSet<String>>>,
-    logins: Arc<Mutex<Logins>>,
-    /// What the times of `logins` are counted from.
-    begun: Instant,
+    /// Since they were taken last.
+    logins: Arc<Mutex<Vec<LoginReport>>>,
     changed: watch::Sender<u64>,
+}
+
+/// What came of a login to the host of an instance.
+#[derive(Clone, Debug)]
+pub struct LoginReport {
+    /// What the instance is known by.
+    pub instance: String,
+    /// Where, and with which keys.
+    pub login: LoginTry,
+    /// What came of it.
+    pub result: LoginResult,
+    /// When.
+    pub at: Instant,
 }
 
 /// What a host says of itself. It counts for that host alone.
@@ -61,7 +72,6 @@ impl HostReports {
             reports: Arc::default(),
             tried: Arc::default(),
             logins: Arc::default(),
-            begun: Instant::now(),
             changed: watch::channel(0).0,
         }
     }
@@ -124,23 +134,17 @@ impl HostReports {
 
     /// Notes what came of a login to the host of an instance.
     pub fn logged_in(&self, instance: &str, login: LoginTry, result: LoginResult) {
-        let mut logins = self.logins.lock().unwrap_or_else(PoisonError::into_inner);
-        logins.note(instance, login, result, self.begun.elapsed());
+        let (instance, at) = (instance.to_owned(), Instant::now());
+        let login = LoginReport { instance, login, result, at };
+        self.logins.lock().unwrap_or_else(PoisonError::into_inner).push(login);
         if result != LoginResult::Accepted {
             self.changed.send_modify(|count| *count += 1);
         }
     }
 
-    /// Instances whose hosts have refused our keys for so long, and those whose hosts have not answered
-    /// for so long, of those that are `tried` so still; the others are forgotten.
-    pub fn failed_logins(
-        &self,
-        is_tried: impl Fn(&str, LoginTry) -> bool,
-        [refused, unanswered]: [Duration; 2],
-    ) -> [BTreeSet<String>; 2] {
-        let mut logins = self.logins.lock().unwrap_or_else(PoisonError::into_inner);
-        logins.keep_only(is_tried);
-        [logins.refused(refused), logins.unanswered(unanswered)]
+    /// What came of logins since they were taken last.
+    pub fn take_logins(&self) -> Vec<LoginReport> {
+        std::mem::take(&mut *self.logins.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// Notes that somebody tried to look at the host listed as `address`, in vain.

@@ -10,19 +10,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use jiff::{SignedDuration, Timestamp};
+use jiff::Timestamp;
 use tokio::sync::watch;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use wmco_core::authorized_key::AuthorizedKey;
 use wmco_core::ca_bundle::{Injected, Injection, ProxyTrust};
-use wmco_core::fleet::{
-    self, Assignments, Grants, LoginTry, Notice, Replacement, SlotWaits, Topic, Unready,
-    UserDataSince,
-};
+use wmco_core::fleet::{self, Assignments, Notice, Patience, SlotWaits, Topic};
 use wmco_core::host_record::RecordChange;
 use wmco_core::limits;
-use wmco_core::login_keys::LoginKeys;
 use wmco_core::names::events;
 use wmco_core::names::objects::{CA_BUNDLE_KEY, TLS_SECRET, TRUSTED_CA_CONFIG_MAP};
 use wmco_core::node::{InstanceInputs, Login, due_record, sealed_username};
@@ -33,6 +29,7 @@ use crate::claims::Claims;
 use crate::clock;
 use crate::config::Config;
 use crate::csr::Issued;
+use crate::host_reports::LoginReport;
 use crate::instance::{Executor, WorkerInputs};
 use crate::keys::Keys;
 use crate::nodes::SeenNodes;
@@ -59,11 +56,8 @@ pub struct Fleet {
     workers: Workers,
     nodes: SeenNodes,
     machines: SeenMachines,
-    grants: Grants,
-    replacing: BTreeMap<String, Replacement>,
-    unready: Unready,
-    user_data: UserDataSince,
-    /// What the times of `grants` are counted from.
+    memory: fleet::Memory,
+    /// What the times of `memory` are counted from.
     begun: Instant,
     usernames: Usernames,
     counts: Counts,
@@ -89,6 +83,10 @@ impl Fleet {
         issued: Issued,
     ) -> Self {
         let claims = Claims::new();
+        let memory = fleet::Memory::new(Patience {
+            refused: config.refused_after.unsigned_abs(),
+            unanswered: config.unanswered_after.unsigned_abs(),
+        });
         Self {
             config,
             payload,
@@ -98,10 +96,7 @@ impl Fleet {
             claims,
             nodes: SeenNodes::default(),
             machines: SeenMachines::default(),
-            grants: Grants::default(),
-            replacing: BTreeMap::new(),
-            unready: Unready::default(),
-            user_data: UserDataSince::default(),
+            memory,
             begun: Instant::now(),
             usernames: Usernames::default(),
             counts: Counts::new(executor.metrics.clone(), issued),
@@ -153,15 +148,10 @@ impl Fleet {
     /// When the next pass is due though nothing changes.
     fn next_pass(&self) -> Instant {
         let names_old = Instant::now() + limits::NAME_LIFETIME.unsigned_abs();
-        let granted = self.grants.next_end().map(|end| self.begun + end);
-        let refused_after = self.config.refused_after.unsigned_abs();
-        let unready = self.unready.next_end(refused_after, self.begun.elapsed());
-        let unready = unready.map(|end| self.begun + end);
-        let user_data = self.user_data.next_end(refused_after, self.begun.elapsed());
-        let user_data = user_data.map(|end| self.begun + end);
+        let remembered = self.memory.wake_at(self.begun.elapsed()).map(|end| self.begun + end);
         let overdue = self.injection.overdue_at().map(|at| self.begun + at);
         let overdue = overdue.filter(|at| Instant::now() < *at);
-        [self.problems.next(), granted, overdue, unready, user_data]
+        [self.problems.next(), remembered, overdue]
             .into_iter()
             .flatten()
             .fold(names_old, Instant::min)
@@ -178,11 +168,10 @@ impl Fleet {
         let keys = self.keys(&mut problems);
         self.executor.metrics.has_key.set(i64::from(keys.is_some()));
         let state = self.sources.nodes.state();
-        let mut seen = std::mem::take(&mut self.nodes);
-        let nodes = seen.update(&state);
+        let mut looked_at = std::mem::take(&mut self.nodes);
+        let nodes = looked_at.update(&state);
         let claims = self.claims.all();
         let running = self.begun.elapsed();
-        self.grants.update(nodes, &view.machines, &claims, running);
         let desired = fleet::Desired {
             entries: view.is_listed.then_some(&view.entries),
             machines: &view.machines,
@@ -192,33 +181,22 @@ impl Fleet {
             guard: view.guard,
             keys: keys.as_ref().map(|keys| &keys.facts),
         };
-        let (granted, replaced) = (self.grants.nodes(), self.grants.machines());
-        self.unready.update(nodes, &view.machines, running);
-        let refused_after = self.config.refused_after.unsigned_abs();
-        let unready = self.unready.lasting(refused_after, running);
-        let right = keys.as_ref().and_then(|keys| self.right_user_data(keys));
-        let user_data = self.user_data.look(right.as_deref(), refused_after, running);
-        let replacing = std::mem::take(&mut self.replacing);
-        let failed = keys.as_ref().map(|keys| self.failed_logins(&view, keys));
-        let [refused, unanswered] = failed.unwrap_or_default();
-        let observed = fleet::Observed {
+        let mut memory = std::mem::take(&mut self.memory);
+        for LoginReport { instance, login, result, at } in self.executor.host_reports.take_logins()
+        {
+            memory.logged_in(&instance, login, result, at.saturating_duration_since(self.begun));
+        }
+        let right_user_data = keys.as_ref().and_then(|keys| self.right_user_data(keys));
+        let seen = fleet::Seen {
             nodes,
             claims: &claims,
-            granted: &granted,
-            replaced: &replaced,
-            replacing: &replacing,
-            unready: &unready,
-            refused: &refused,
-            unanswered: &unanswered,
-            user_data,
+            right_user_data: right_user_data.as_deref(),
             hosts: &view.hosts,
             host_names: &view.host_names,
             untried: &view.untried,
         };
-        let mut assignments = fleet::reconcile(&desired, &observed);
-        self.grants.note(&assignments, running);
+        let mut assignments = memory.pass(&desired, &seen, running);
         self.instances = assignments.instances.len();
-        self.replacing.clone_from(&assignments.replacing);
         let waits = self.waits.update(&assignments, now);
         self.counts.show(&assignments, &waits, nodes, now);
         problems.extend(waits.iter().map(|wait| {
@@ -256,7 +234,7 @@ impl Fleet {
             forgotten.extend(forgotten_jump_keys(&view.entries, &view.hosts));
         }
         let confirmation_used = assignments.confirmation_used;
-        self.nodes = seen;
+        (self.nodes, self.memory) = (looked_at, memory);
         self.write(changes, forgotten, confirmation_used, &mut problems).await;
         self.tell(&problems);
     }
@@ -348,18 +326,6 @@ impl Fleet {
         Keys::parse(snapshot::key_secret(sources, namespace), |problem| {
             problems.insert(problem.into(), Duration::ZERO);
         })
-    }
-
-    /// Instances whose hosts have refused these keys long enough, and those whose hosts have not answered.
-    fn failed_logins(&self, view: &View, keys: &Keys) -> [BTreeSet<String>; 2] {
-        let id = LoginKeys::id(&keys.facts.offered(None));
-        let is_tried = |instance: &str, login: LoginTry| {
-            login.keys == id && view.ipv4_of(instance) == Some(login.at)
-        };
-        let patience = [self.config.refused_after, self.config.unanswered_after];
-        self.executor
-            .host_reports
-            .failed_logins(is_tried, patience.map(SignedDuration::unsigned_abs))
     }
 
     /// The version of the user data of new Machines, if these keys let in with them.

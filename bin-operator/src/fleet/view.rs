@@ -1,7 +1,6 @@
 //! What people and the Machine API ask for, and what is known of their hosts, in one pass.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::net::Ipv4Addr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -105,13 +104,5 @@ impl View {
             hosts,
             entries,
         }
-    }
-
-    /// Where the host of an instance is, as people or the Machine API say, or by its record.
-    pub(super) fn ipv4_of(&self, instance: &str) -> Option<Ipv4Addr> {
-        let machine = || self.machines.with_key(instance)?.instance.as_ref().ok();
-        let entry = self.entries.get(instance).and_then(|entry| entry.as_ref().ok());
-        let asked_for = entry.or_else(machine).map(|instance| instance.ipv4);
-        asked_for.or_else(|| self.hosts.record(instance)?.ipv4)
     }
 }

@@ -17,19 +17,8 @@ const PATIENCE: Duration = limits::CATCH_UP.unsigned_abs();
 ///
 /// Times are those of a monotonic clock with any start: a clock that can be set would drop permits too early, or
 /// keep them for hours.
-///
-/// ```
-/// use wmco_core::fleet::{Assignments, Grants};
-/// use wmco_core::machines::Machines;
-///
-/// let mut grants = Grants::default();
-/// let now = std::time::Duration::ZERO;
-/// grants.update(&[], &Machines::default(), &[].into(), now);
-/// grants.note(&Assignments::default(), now);
-/// assert!(grants.nodes().is_empty() && grants.next_end().is_none());
-/// ```
 #[derive(Clone, Debug, Default)]
-pub struct Grants {
+pub(super) struct Grants {
     nodes: BTreeMap<String, Duration>,
     machines: BTreeMap<String, Duration>,
 }
@@ -37,7 +26,7 @@ pub struct Grants {
 impl Grants {
     /// Drops permits whose marks `nodes` show or whose deletion `machines` show, and permits without a claim for
     /// [`limits::CATCH_UP`]: the mark of a worker that has just ended may still be on its way.
-    pub fn update(
+    pub(super) fn update(
         &mut self,
         nodes: &[NodeFacts],
         machines: &Machines,
@@ -61,7 +50,7 @@ impl Grants {
     }
 
     /// Records the permits of a pass.
-    pub fn note(&mut self, out: &Assignments<'_>, now: Duration) {
+    pub(super) fn note(&mut self, out: &Assignments<'_>, now: Duration) {
         for instance in &out.instances {
             match &instance.intent {
                 Intent::Configure(Some(permit)) | Intent::Remove(Some(permit)) => {
@@ -76,17 +65,17 @@ impl Grants {
     }
 
     /// Names of the Nodes, as in [`Observed::granted`](super::Observed::granted).
-    pub fn nodes(&self) -> BTreeSet<String> {
+    pub(super) fn nodes(&self) -> BTreeSet<String> {
         self.nodes.keys().cloned().collect()
     }
 
     /// Names of the Machines, as in [`Observed::replaced`](super::Observed::replaced).
-    pub fn machines(&self) -> BTreeSet<String> {
+    pub(super) fn machines(&self) -> BTreeSet<String> {
         self.machines.keys().cloned().collect()
     }
 
     /// When the first permit expires, unless it is claimed before.
-    pub fn next_end(&self) -> Option<Duration> {
+    pub(super) fn next_end(&self) -> Option<Duration> {
         let times = self.nodes.values().chain(self.machines.values());
         times.min().map(|claimed| *claimed + PATIENCE)
     }

@@ -47,8 +47,8 @@ pub struct Desired<'a> {
 
 /// The observed state.
 ///
-/// A program that acts must set every field, so that a new field breaks its build: a missing fact may disrupt two
-/// nodes at a time. A program that only reads starts with [`new`](Self::new).
+/// A program that acts uses [`Memory::pass`](super::Memory::pass) instead, which remembers what earlier passes gave: a
+/// missing fact may disrupt two nodes at a time. One that only reads starts with [`new`](Self::new).
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Observed<'a> {
     /// All Nodes of the cluster.
@@ -65,17 +65,15 @@ pub struct Observed<'a> {
     /// records tell; while the operator runs, nobody can make it forget one.
     pub replacing: &'a BTreeMap<String, Replacement>,
     /// Names of Machines that have had no ready Node for
-    /// [`limits::LOGIN_REFUSED`](crate::limits::LOGIN_REFUSED), from [`Unready::lasting`](super::Unready::lasting).
+    /// [`limits::LOGIN_REFUSED`](crate::limits::LOGIN_REFUSED).
     pub unready: &'a BTreeSet<String>,
     /// Addresses of instances whose hosts have refused our key for
-    /// [`limits::LOGIN_REFUSED`](crate::limits::LOGIN_REFUSED), from [`Logins::refused`](super::Logins::refused).
+    /// [`limits::LOGIN_REFUSED`](crate::limits::LOGIN_REFUSED).
     pub refused: &'a BTreeSet<String>,
     /// Addresses of instances whose hosts have not answered for
-    /// [`limits::ROTATION_PATIENCE`](crate::limits::ROTATION_PATIENCE), from
-    /// [`Logins::unanswered`](super::Logins::unanswered).
+    /// [`limits::ROTATION_PATIENCE`](crate::limits::ROTATION_PATIENCE).
     pub unanswered: &'a BTreeSet<String>,
-    /// Whether the user data of new Machines contain every key of ours, from
-    /// [`UserDataSince::look`](super::UserDataSince::look).
+    /// Whether the user data of new Machines contain every key of ours, and for how long.
     pub user_data: UserData,
     /// Pinned keys and records of hosts.
     pub hosts: &'a KnownHosts,

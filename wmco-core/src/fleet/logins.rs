@@ -9,26 +9,8 @@ use crate::digest::Sha256;
 /// Hosts that refuse our keys or do not answer, with the duration. If this state is lost, work is only delayed.
 ///
 /// Times are those of a monotonic clock with any start.
-///
-/// ```
-/// use std::time::Duration;
-/// use wmco_core::digest::Sha256;
-/// use wmco_core::fleet::{LoginResult, LoginTry, Logins};
-///
-/// let (mut logins, keys) = (Logins::default(), Sha256::of(b"public key"));
-/// let patience = wmco_core::limits::LOGIN_REFUSED.unsigned_abs();
-/// let login = LoginTry { at: [10, 0, 128, 1].into(), keys };
-/// for minutes in [0, 5] {
-///     assert!(logins.refused(patience).is_empty());
-///     let now = Duration::from_secs(60 * minutes);
-///     logins.note("win-x7k2p_machine", login, LoginResult::Refused, now);
-/// }
-/// assert!(logins.refused(patience).contains("win-x7k2p_machine"));
-/// logins.note("win-x7k2p_machine", login, LoginResult::Accepted, patience);
-/// assert!(logins.refused(patience).is_empty());
-/// ```
 #[derive(Clone, Debug, Default)]
-pub struct Logins {
+pub(super) struct Logins {
     failed: BTreeMap<String, Failed>,
     /// Time of the last successful login to any host.
     accepted: Option<Duration>,
@@ -71,7 +53,13 @@ struct Span {
 
 impl Logins {
     /// Records the result of a login to the host of this instance.
-    pub fn note(&mut self, instance: &str, login: LoginTry, result: LoginResult, now: Duration) {
+    pub(super) fn note(
+        &mut self,
+        instance: &str,
+        login: LoginTry,
+        result: LoginResult,
+        now: Duration,
+    ) {
         let known = self.failed.get(instance).filter(|failed| failed.login == login);
         let [refused, unanswered] =
             known.map_or([None, None], |failed| [failed.refused, failed.unanswered]);
@@ -93,20 +81,20 @@ impl Logins {
     }
 
     /// Forgets instances that are no longer `known`, or that are now tried with another address or other keys.
-    pub fn keep_only(&mut self, known: impl Fn(&str, LoginTry) -> bool) {
+    pub(super) fn keep_only(&mut self, known: impl Fn(&str, LoginTry) -> bool) {
         self.failed.retain(|instance, failed| known(instance, failed.login));
     }
 
     /// Instances whose hosts have refused every key for at least `patience`, at every answer in between; usually
     /// [`limits::LOGIN_REFUSED`](crate::limits::LOGIN_REFUSED).
-    pub fn refused(&self, patience: Duration) -> BTreeSet<String> {
+    pub(super) fn refused(&self, patience: Duration) -> BTreeSet<String> {
         self.lasting(|failed| failed.refused, patience)
     }
 
     /// Instances whose hosts have not answered for at least `patience`, usually
     /// [`limits::ROTATION_PATIENCE`](crate::limits::ROTATION_PATIENCE), while another host accepted a login:
     /// otherwise our own network may be down.
-    pub fn unanswered(&self, patience: Duration) -> BTreeSet<String> {
+    pub(super) fn unanswered(&self, patience: Duration) -> BTreeSet<String> {
         let accepted = self.accepted;
         let alone = |span: &Span| accepted.is_some_and(|accepted| accepted >= span.first);
         self.lasting(|failed| failed.unanswered.filter(alone), patience)

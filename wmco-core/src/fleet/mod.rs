@@ -1,7 +1,8 @@
 //! Decides which instances are configured, removed or left, and which nodes may be disrupted.
 //!
-//! [`reconcile`] matches the listed instances with the existing Nodes and assigns the disruption budget. Nothing
-//! else makes a [`DisruptionPermit`].
+//! [`Memory::pass`] recalls what earlier passes gave and how long hosts have failed, and asks [`reconcile`], which matches
+//! the listed instances with the existing Nodes and assigns the disruption budget. Nothing else makes a
+//! [`DisruptionPermit`].
 //!
 //! # Guarantees
 //! - Never more permits than the budget, which includes the Nodes that hold a slot and earlier permits whose mark
@@ -39,6 +40,7 @@ mod logins;
 mod made;
 mod matching;
 mod max_unavailable;
+mod memory;
 mod node;
 mod notice;
 mod permit;
@@ -66,15 +68,15 @@ use serde::{Serialize, Serializer};
 
 pub use because::{Because, Held};
 use evidence::Evidence;
-pub use grants::Grants;
 pub use host_names::host_names;
 use hosts::Hosts;
 pub use inputs::{Desired, Observed, RemovalGuard};
 pub use intent::Intent;
-pub use logins::{LoginResult, LoginTry, Logins};
+pub use logins::{LoginResult, LoginTry};
 use made::Made;
 use matching::Matching;
 pub use max_unavailable::{MaxUnavailable, NoMaxUnavailable};
+pub use memory::{Memory, Patience, Seen};
 pub use notice::{Hold, Notice, Others, Topic};
 pub use permit::{DisruptionPermit, ReplacementPermit};
 use replaced::{Health, Replaced};
@@ -83,8 +85,7 @@ pub(crate) use replacing::set_of;
 pub use rotation::Rotation;
 use side_by_side::Beside;
 pub use slot_waits::{SlotWait, SlotWaits};
-pub use unready::Unready;
-pub use user_data::{UserData, UserDataSince};
+pub use user_data::UserData;
 
 use crate::facts::NodeFacts;
 use crate::host_record::{HostRecord, KnownHosts, RecordChange};

@@ -9,25 +9,15 @@ use crate::machines::Machines;
 /// Machines whose Nodes are absent or not ready, with the duration. If this state is lost, work is only delayed.
 ///
 /// Times are those of a monotonic clock with any start.
-///
-/// ```
-/// use std::time::Duration;
-/// use wmco_core::fleet::Unready;
-/// use wmco_core::machines::Machines;
-///
-/// let mut unready = Unready::default();
-/// unready.update(&[], &Machines::default(), Duration::ZERO);
-/// assert!(unready.lasting(Duration::ZERO, Duration::ZERO).is_empty());
-/// ```
 #[derive(Clone, Debug, Default)]
-pub struct Unready {
+pub(super) struct Unready {
     /// By name of the Machine: its UID, and the time of the first look that showed it.
     since: BTreeMap<String, (String, Duration)>,
 }
 
 impl Unready {
     /// Compares with the current Nodes and Machines. One look at a ready Node ends the duration.
-    pub fn update(&mut self, nodes: &[NodeFacts], machines: &Machines, now: Duration) {
+    pub(super) fn update(&mut self, nodes: &[NodeFacts], machines: &Machines, now: Duration) {
         let mut before = std::mem::take(&mut self.since);
         if machines.iter().next().is_none() {
             return;
@@ -47,14 +37,14 @@ impl Unready {
 
     /// Names of Machines that have had no ready Node for at least `patience`, usually
     /// [`limits::LOGIN_REFUSED`](crate::limits::LOGIN_REFUSED).
-    pub fn lasting(&self, patience: Duration, now: Duration) -> BTreeSet<String> {
+    pub(super) fn lasting(&self, patience: Duration, now: Duration) -> BTreeSet<String> {
         let is_lasting = |since: Duration| now.saturating_sub(since) >= patience;
         let lasting = self.since.iter().filter(|(_, (_, since))| is_lasting(*since));
         lasting.map(|(name, _)| name.clone()).collect()
     }
 
     /// The next time when another Machine will have been without a ready Node for `patience`.
-    pub fn next_end(&self, patience: Duration, now: Duration) -> Option<Duration> {
+    pub(super) fn next_end(&self, patience: Duration, now: Duration) -> Option<Duration> {
         let ends = self.since.values().map(|(_, since)| *since + patience);
         ends.filter(|end| *end > now).min()
     }

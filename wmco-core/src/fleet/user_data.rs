@@ -18,28 +18,18 @@ pub enum UserData {
 ///
 /// Times are those of a monotonic clock with any start. Versions count, not what looks show: what somebody writes may be
 /// put right between two looks.
-///
-/// ```
-/// use std::time::Duration;
-/// use wmco_core::fleet::{UserData, UserDataSince};
-///
-/// let [begin, half, end] = [0, 150, 300].map(Duration::from_secs);
-/// let mut since = UserDataSince::default();
-/// assert_eq!(since.look(Some("1"), end, begin), UserData::Fresh);
-/// assert_eq!(since.look(Some("1"), end, end), UserData::Settled);
-/// // Others were written and put right meanwhile, so they have to stay for as long again.
-/// assert_eq!(since.look(Some("3"), end, end), UserData::Fresh);
-/// assert_eq!(since.next_end(end, end), Some(end + end));
-/// assert_eq!(since.look(None, end, end + half), UserData::Due);
-/// assert_eq!(since.look(Some("3"), end, end + end), UserData::Fresh);
-/// ```
 #[derive(Clone, Debug, Default)]
-pub struct UserDataSince(Option<(String, Duration)>);
+pub(super) struct UserDataSince(Option<(String, Duration)>);
 
 impl UserDataSince {
     /// Takes the resource version of the user data, if they have every key of ours. `patience` is usually
     /// [`limits::LOGIN_REFUSED`](crate::limits::LOGIN_REFUSED).
-    pub fn look(&mut self, right: Option<&str>, patience: Duration, now: Duration) -> UserData {
+    pub(super) fn look(
+        &mut self,
+        right: Option<&str>,
+        patience: Duration,
+        now: Duration,
+    ) -> UserData {
         let Some(version) = right else {
             self.0 = None;
             return UserData::Due;
@@ -50,7 +40,37 @@ impl UserDataSince {
     }
 
     /// When they will have been right for long enough; `None` if they are, or are not right.
-    pub fn next_end(&self, patience: Duration, now: Duration) -> Option<Duration> {
+    pub(super) fn next_end(&self, patience: Duration, now: Duration) -> Option<Duration> {
         self.0.as_ref().map(|(_, since)| *since + patience).filter(|end| *end > now)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn they_are_settled_once_they_were_right_for_long_without_a_break() {
+        let [begin, half, end] = [0, 150, 300].map(Duration::from_secs);
+        let mut since = UserDataSince::default();
+        assert_eq!(since.look(Some("1"), end, begin), UserData::Fresh);
+        assert_eq!(since.next_end(end, begin), Some(end));
+        assert_eq!(since.look(Some("1"), end, end), UserData::Settled);
+        assert_eq!(since.next_end(end, end), None);
+        // One look at others, and they have to be right for as long again.
+        assert_eq!(since.look(None, end, end), UserData::Due);
+        assert_eq!(since.look(Some("2"), end, end + half), UserData::Fresh);
+        assert_eq!(since.look(Some("2"), end, end + end), UserData::Fresh);
+        assert_eq!(since.next_end(end, end + half), Some(end + half + end));
+    }
+
+    #[test]
+    fn others_that_no_look_has_seen_count_as_well() {
+        let [begin, end] = [0, 300].map(Duration::from_secs);
+        let mut since = UserDataSince::default();
+        assert_eq!(since.look(Some("1"), end, begin), UserData::Fresh);
+        // Somebody wrote others, and they were put right before this look.
+        assert_eq!(since.look(Some("3"), end, end), UserData::Fresh);
+        assert_eq!(since.next_end(end, end), Some(end + end));
     }
 }

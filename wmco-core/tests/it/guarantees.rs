@@ -117,6 +117,7 @@ fn meddling() -> impl Strategy<Value = Event> {
         at.clone().prop_map(Event::LoseMarks),
         Just(Event::Key(KeyEvent::Return)),
         Just(Event::Key(KeyEvent::DropNext)),
+        any::<bool>().prop_map(|is_seen| Event::Of(MachineEvent::EditUserData { is_seen })),
         (at, any::<bool>()).prop_map(|(at, e)| Event::Of(MachineEvent::OtherHash(at, e))),
     ]
 }

@@ -34,6 +34,9 @@ pub(crate) enum MachineEvent {
     TellTruth(usize),
     /// A Node says that another key, or none, lets us in.
     OtherHash(usize, bool),
+    /// Somebody writes other user data for new Machines, which the operator puts right, sometimes before a pass has
+    /// seen it.
+    EditUserData { is_seen: bool },
     /// The Node of any host says that people listed it.
     ClaimListed(usize),
     /// The Node of any host says that a Machine is behind it.
@@ -45,6 +48,9 @@ impl World {
         self.excuse();
         match event {
             MachineEvent::CacheCatchesUp => self.machines_catch_up(),
+            MachineEvent::EditUserData { is_seen } => {
+                self.api.made.user_data.edit(is_seen, self.now);
+            }
             MachineEvent::Scale(at, replicas) => self.scale(at, replicas),
             MachineEvent::Delete(at)
             | MachineEvent::Ignore(at)

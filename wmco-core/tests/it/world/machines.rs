@@ -1,8 +1,10 @@
 //! A model of the Machine API: MachineSets make Machines, and Machines get hosts and Nodes.
 
 use std::collections::BTreeMap;
+use std::mem;
 use std::net::Ipv4Addr;
 
+use jiff::Timestamp;
 use wmco_core::facts::{MachineAddress, MachineFacts, MachineSetFacts, Reference, UserDataRef};
 use wmco_core::machines::Machines;
 use wmco_core::names::objects::USER_DATA_SECRET;
@@ -29,8 +31,44 @@ pub(crate) struct MachineApi {
     pub(crate) sets: BTreeMap<String, MachineSetFacts>,
     /// By name.
     pub(crate) machines: BTreeMap<String, Machine>,
+    /// What new Machines start with.
+    pub(super) user_data: UserDataSecret,
     /// How many Machines were made.
     made: u32,
+}
+
+/// The Secret with the user data of new Machines.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub(super) struct UserDataSecret {
+    version: u32,
+    /// Somebody else has written it last.
+    is_wrong: bool,
+    /// Ghost: when somebody else wrote it last.
+    pub(super) edited: Option<Timestamp>,
+}
+
+impl UserDataSecret {
+    /// Somebody else writes it; it may be put right before anybody looks.
+    pub(super) fn edit(&mut self, is_seen: bool, now: Timestamp) {
+        self.version += 1;
+        (self.is_wrong, self.edited) = (true, Some(now));
+        if !is_seen {
+            self.put_right();
+        }
+    }
+
+    fn put_right(&mut self) {
+        if mem::take(&mut self.is_wrong) {
+            self.version += 1;
+        }
+    }
+
+    /// Its version if it is right; if not, it is right by the next look.
+    pub(super) fn look(&mut self) -> Option<String> {
+        let right = (!self.is_wrong).then(|| self.version.to_string());
+        self.put_right();
+        right
+    }
 }
 
 #[derive(Clone, Debug, Eq, PartialEq)]

@@ -12,11 +12,8 @@ use std::time::Duration;
 use jiff::Timestamp;
 use wmco_core::digest::Sha256;
 use wmco_core::facts::NodeFacts;
-use wmco_core::fleet::{
-    self, Assignment, Grants, Intent, LoginResult, LoginTry, Logins, Replacement, Rotation, Unready,
-};
+use wmco_core::fleet::{self, Assignment, Intent, LoginResult, LoginTry, Patience, Rotation};
 use wmco_core::host_record::HostRecord;
-use wmco_core::instances::Entries;
 use wmco_core::limits;
 use wmco_core::login_keys::{KeyExchange, LoginKeys};
 use wmco_core::machines::Machines;
@@ -42,14 +39,10 @@ pub(crate) struct Operator {
     pub(crate) machines: Option<Arc<Machines>>,
     /// When each of both was seen.
     seen_at: [Timestamp; 2],
-    /// Permits whose marks it has not seen.
-    grants: Grants,
-    /// Replacements that are not complete.
-    replacing: BTreeMap<String, Replacement>,
-    /// Machines without a ready Node.
-    unready: Unready,
-    /// Hosts that refused its key.
-    pub(super) logins: Logins,
+    /// What its passes leave to the next; `None` before the first.
+    memory: Option<fleet::Memory>,
+    /// What came of logins since the last pass, and when.
+    logins: Vec<(String, LoginTry, LoginResult, Duration)>,
     /// How far the exchange of its key is.
     pub(super) rotation: Option<Rotation>,
     pub(crate) claims: BTreeSet<String>,
@@ -93,49 +86,45 @@ impl World {
         let machines = self.operator.machines.get_or_insert_with(|| self.api.made.read().into());
         let machines = Arc::clone(machines);
         self.see_ready(&cache, &machines);
-        let [refused, unanswered] = self.failed_logins(&entries, &machines);
         let keys = self.secret.read();
         let claims = self.operator.claims.clone();
         let clock = self.clock();
-        self.operator.grants.update(&cache, &machines, &claims, clock);
-        self.operator.unready.update(&cache, &machines, clock);
-        let unready = self.operator.unready.lasting(REFUSED_FOR, clock);
-        let replacing = std::mem::take(&mut self.operator.replacing);
-        let (granted, replaced) = (self.operator.grants.nodes(), self.operator.grants.machines());
         let (hosts, host_names) = (self.known_hosts(), self.host_names());
         let version = self.release.version();
-        let assignments = fleet::reconcile(
-            &fleet::Desired {
-                entries: (!self.list_absent).then_some(&entries),
-                machines: &machines,
-                version: &version,
-                budget: self.budget,
-                blocked: false,
-                guard: fleet::RemovalGuard::default(),
-                keys: Some(&keys),
-            },
-            &fleet::Observed {
-                nodes: &cache,
-                claims: &claims,
-                granted: &granted,
-                replaced: &replaced,
-                replacing: &replacing,
-                unready: &unready,
-                refused: &refused,
-                unanswered: &unanswered,
-                user_data: fleet::UserData::Settled,
-                hosts: &hosts,
-                host_names: &host_names,
-                untried: &untried,
-            },
-        );
+        let mut memory = self.operator.memory.take().unwrap_or_else(remembers_nothing);
+        for (instance, login, result, at) in self.operator.logins.drain(..) {
+            memory.logged_in(&instance, login, result, at);
+        }
+        let desired = fleet::Desired {
+            entries: (!self.list_absent).then_some(&entries),
+            machines: &machines,
+            version: &version,
+            budget: self.budget,
+            blocked: false,
+            guard: fleet::RemovalGuard::default(),
+            keys: Some(&keys),
+        };
+        let right_user_data = self.api.made.user_data.look();
+        let seen = fleet::Seen {
+            nodes: &cache,
+            claims: &claims,
+            right_user_data: right_user_data.as_deref(),
+            hosts: &hosts,
+            host_names: &host_names,
+            untried: &untried,
+        };
+        let assignments = memory.pass(&desired, &seen, clock);
+        let replaces =
+            assignments.instances.iter().any(|it| matches!(it.intent, Intent::Replace(_)));
+        let edited = self.api.made.user_data.edited;
+        let lately = edited
+            .is_some_and(|edited| self.now.duration_since(edited).unsigned_abs() < REFUSED_FOR);
+        assert!(!(replaces && lately), "a successor may get other user data");
         self.heed_rotation(&assignments);
         self.forget_keys(&assignments.forgotten_keys);
         for (address, change) in &assignments.changes {
             self.change_record(address, change);
         }
-        self.operator.grants.note(&assignments, clock);
-        self.operator.replacing.clone_from(&assignments.replacing);
         let known = |key: &String| assignments.instances.iter().any(|i| &i.address == key);
         self.operator.instances.retain(|key, _| known(key));
         // A worker that ends takes its claim with it.
@@ -151,6 +140,7 @@ impl World {
                 return true;
             }
         }
+        self.operator.memory = Some(memory);
         busy
     }
 
@@ -182,20 +172,6 @@ impl World {
         self.operator.machines = None;
     }
 
-    /// Instances whose hosts have refused the keys long enough, and those whose hosts have not answered.
-    fn failed_logins(&mut self, entries: &Entries, machines: &Machines) -> [BTreeSet<String>; 2] {
-        let key = self.offered_id();
-        let ipv4 = |instance: &str| {
-            let of_machine = || machines.with_key(instance)?.instance.as_ref().ok();
-            let listed = entries.get(instance).and_then(|entry| entry.as_ref().ok());
-            Some(listed.or_else(of_machine)?.ipv4)
-        };
-        let is_tried =
-            |instance: &str, login: LoginTry| login.keys == key && ipv4(instance) == Some(login.at);
-        self.operator.logins.keep_only(is_tried);
-        [self.operator.logins.refused(REFUSED_FOR), self.operator.logins.unanswered(REFUSED_FOR)]
-    }
-
     /// Notes what came of a login to the host of an instance.
     pub(super) fn note_login(
         &mut self,
@@ -205,7 +181,7 @@ impl World {
     ) {
         let now = self.clock();
         let login = LoginTry { at, keys: self.offered_id() };
-        self.operator.logins.note(&instance.address, login, result, now);
+        self.operator.logins.push((instance.address.clone(), login, result, now));
     }
 
     /// Which keys are offered to a host, and what a rotation asks of it.
@@ -411,6 +387,10 @@ impl Asleep {
         let changed = changed.then(|| self.rest.ended_by(inputs, &self.inputs)).flatten();
         changed.or_else(|| (now >= self.rest.until).then_some(Wake::Deadline))
     }
+}
+
+fn remembers_nothing() -> fleet::Memory {
+    fleet::Memory::new(Patience { refused: REFUSED_FOR, unanswered: REFUSED_FOR })
 }
 
 /// Whether people list it, or did.
