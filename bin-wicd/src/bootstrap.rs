@@ -32,7 +32,7 @@ async fn fetch(
     cluster: &Cluster,
     version: &str,
 ) -> anyhow::Result<ServicesData> {
-    let client = cluster::client(windows.files(), &cluster.kubeconfig).await?;
+    let client = cluster::client(windows.files(), &cluster.kubeconfig)?;
     let namespace = &cluster.namespace;
     let maps: Api<ConfigMap> = Api::namespaced(client, namespace);
     let name = services_name(version);

@@ -38,7 +38,7 @@ pub fn cleanup(
 ) -> anyhow::Result<bool> {
     let runtime = crate::runtime()?;
     let (client, known) = runtime.block_on(async {
-        let client = cluster::client(windows.files(), &cluster.kubeconfig).await?;
+        let client = cluster::client(windows.files(), &cluster.kubeconfig)?;
         let known = know(&client, &cluster.namespace, windows).await?;
         anyhow::Ok((client, known))
     })?;

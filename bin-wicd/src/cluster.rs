@@ -1,9 +1,10 @@
 //! Clients for the cluster, as a kubeconfig on the host says.
 
+mod kubeconfig;
 mod proxy;
 
 use base64::Engine as _;
-use kube::config::{AuthInfo, KubeConfigOptions, Kubeconfig, KubeconfigError};
+use kube::config::{AuthInfo, Kubeconfig, KubeconfigError};
 use kube::{Client, Config};
 use wmco_core::secret::Secret;
 use wmco_core::winpath::WindowsPath;
@@ -45,8 +46,8 @@ pub enum ClusterError {
 ///
 /// # Errors
 /// [`ClusterError`].
-pub(crate) async fn client(files: &dyn Files, path: &WindowsPath) -> Result<Client, ClusterError> {
-    build(path, config(files, path).await?)
+pub(crate) fn client(files: &dyn Files, path: &WindowsPath) -> Result<Client, ClusterError> {
+    build(path, config(files, path)?)
 }
 
 /// A client for the cluster of the kubeconfig at `path`, as the owner of `certificate` (chain and key,
@@ -54,12 +55,12 @@ pub(crate) async fn client(files: &dyn Files, path: &WindowsPath) -> Result<Clie
 ///
 /// # Errors
 /// [`ClusterError`].
-pub(crate) async fn client_with(
+pub(crate) fn client_with(
     files: &dyn Files,
     path: &WindowsPath,
     certificate: &Secret,
 ) -> Result<Client, ClusterError> {
-    let mut config = config(files, path).await?;
+    let mut config = config(files, path)?;
     config.auth_info = AuthInfo {
         client_certificate_data: Some(encoded(certificate.expose())),
         client_key_data: Some(encoded(certificate.expose()).into()),
@@ -74,7 +75,7 @@ fn build(path: &WindowsPath, config: Config) -> Result<Client, ClusterError> {
 }
 
 /// What the kubeconfig at `path` says, with the files that it names read by way of `files`.
-async fn config(files: &dyn Files, path: &WindowsPath) -> Result<Config, ClusterError> {
+fn config(files: &dyn Files, path: &WindowsPath) -> Result<Config, ClusterError> {
     let broken = |source| ClusterError::Kubeconfig { path: path.clone(), source: Box::new(source) };
     let text = read(files, path.as_str())?;
     let mut kubeconfig = Kubeconfig::from_yaml(&String::from_utf8_lossy(&text)).map_err(broken)?;
@@ -91,16 +92,11 @@ async fn config(files: &dyn Files, path: &WindowsPath) -> Result<Config, Cluster
             user.client_key_data = Some(encoded(&read(files, &file)?).into());
         }
     }
-    let from_file = kubeconfig
-        .clusters
-        .iter()
-        .any(|named| named.cluster.as_ref().is_some_and(|cluster| cluster.proxy_url.is_some()));
-    let mut config = Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default())
-        .await
-        .map_err(broken)?;
-    if !from_file {
+    let (mut config, proxy) = kubeconfig::config(kubeconfig).map_err(broken)?;
+    match proxy {
+        Some(url) => config.proxy_url = Some(url),
         // Of this process, which are the host's since the restart that brought them into force.
-        proxy::apply(&mut config, |name| std::env::var(name).ok());
+        None => proxy::apply(&mut config, |name| std::env::var(name).ok()),
     }
     Ok(config)
 }
@@ -133,13 +129,13 @@ mod tests {
     async fn files_that_a_kubeconfig_names_are_the_hosts() {
         let host = FakeWindows::new("winhost");
         let path: WindowsPath = r"C:\k\kubeconfig".parse().unwrap();
-        let missing = config(&host, &path).await.unwrap_err();
+        let missing = config(&host, &path).unwrap_err();
         assert_eq!(missing.to_string(), r"C:\k\kubeconfig does not exist, place it first");
         host.put_file(&path, KUBECONFIG);
-        let missing = config(&host, &path).await.unwrap_err();
+        let missing = config(&host, &path).unwrap_err();
         assert_eq!(missing.to_string(), r"C:\k\x.pem does not exist, place it first");
         host.put_file(&r"C:\k\x.pem".parse().unwrap(), "both");
-        let config = config(&host, &path).await.unwrap();
+        let config = config(&host, &path).unwrap();
         assert_eq!(config.auth_info.client_certificate_data.as_deref(), Some("Ym90aA=="));
         assert_eq!(config.auth_info.client_certificate, None);
     }
@@ -149,7 +145,7 @@ mod tests {
         let host = FakeWindows::new("winhost");
         let path: WindowsPath = r"C:\k\kubeconfig".parse().unwrap();
         host.put_file(&path, "clusters: 7");
-        let error = config(&host, &path).await.unwrap_err();
+        let error = config(&host, &path).unwrap_err();
         assert!(matches!(error, ClusterError::Kubeconfig { .. }), "{error:?}");
     }
 }

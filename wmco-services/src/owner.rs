@@ -33,6 +33,8 @@ pub struct Owner {
     pub variables_record: WindowsPath,
     /// File that records which trusted roots were imported.
     pub roots_record: WindowsPath,
+    /// File with the manifest that was released for the node last.
+    pub released_record: WindowsPath,
 }
 
 static OURS: LazyLock<Owner> = LazyLock::new(|| Owner {
@@ -44,6 +46,7 @@ static OURS: LazyLock<Owner> = LazyLock::new(|| Owner {
     scripts: payload::scripts().collect(),
     variables_record: path(host::VARIABLES_RECORD),
     roots_record: path(host::IMPORTED_CERTIFICATES),
+    released_record: path(host::RELEASED_SERVICES),
 });
 
 impl Owner {
@@ -55,6 +58,7 @@ impl Owner {
             installed: None,
             variables_record: root.join("variables.json")?,
             roots_record: root.join("roots.pem")?,
+            released_record: root.join("services.json")?,
             root,
             spared: Vec::new(),
             log_runner: None,

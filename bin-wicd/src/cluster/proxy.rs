@@ -46,7 +46,14 @@ pub(super) fn apply(config: &mut Config, environment: impl Fn(&str) -> Option<St
     let proxy = Matcher::builder().https(url.clone()).no(direct).build().intercept(server);
     // The text holds user and password, too, which a proxy without a scheme cannot have.
     let full = || url.trim().parse().ok().filter(|url: &http::Uri| url.scheme().is_some());
-    config.proxy_url = proxy.map(|proxy| full().unwrap_or_else(|| proxy.uri().clone()));
+    let proxy = proxy.map(|proxy| full().unwrap_or_else(|| proxy.uri().clone()));
+    let is_spoken = |url: &http::Uri| matches!(url.scheme_str(), Some("http" | "https"));
+    if proxy.as_ref().is_some_and(|url| !is_spoken(url)) {
+        tracing::warn!(
+            "{HTTPS_PROXY} names a proxy that is none for HTTP, so the cluster is reached without it"
+        );
+    }
+    config.proxy_url = proxy.filter(is_spoken);
 }
 
 /// What NO_PROXY says of servers at `port`. Its parts may end in a port, of which the matcher knows nothing, and

@@ -82,7 +82,7 @@ impl Login {
         let stored = stored.filter(|stored| Some(stored) != distrusted);
         match (self.standing(stored.as_ref()), stored) {
             (Usability::Usable { renew_at }, Some(certificate)) => {
-                self.session(certificate, renew_at).await
+                self.session(certificate, renew_at)
             }
             (Usability::Usable { .. }, None) => self.ask(None).await,
             (Usability::Unusable(reason), _) => {
@@ -118,7 +118,7 @@ impl Login {
     async fn ask(&self, client: Option<&Client>) -> Result<Session, LoginError> {
         let client = match client {
             Some(client) => client.clone(),
-            None => cluster::client(self.host.files(), &self.settings.cluster.kubeconfig).await?,
+            None => cluster::client(self.host.files(), &self.settings.cluster.kubeconfig)?,
         };
         let certificate = obtain(client, &self.node, &self.settings).await?;
         let issued = Certificate::parse(certificate.expose())?;
@@ -129,16 +129,12 @@ impl Login {
         };
         self.store().keep(self.host.files(), &certificate, now)?;
         tracing::info!(%renew_at, "a new certificate is in use");
-        self.session(certificate, renew_at).await
+        self.session(certificate, renew_at)
     }
 
-    async fn session(
-        &self,
-        certificate: Secret,
-        renew_at: Timestamp,
-    ) -> Result<Session, LoginError> {
+    fn session(&self, certificate: Secret, renew_at: Timestamp) -> Result<Session, LoginError> {
         let kubeconfig = &self.settings.cluster.kubeconfig;
-        let client = cluster::client_with(self.host.files(), kubeconfig, &certificate).await?;
+        let client = cluster::client_with(self.host.files(), kubeconfig, &certificate)?;
         Ok(Session { client, certificate, renew_at })
     }
 

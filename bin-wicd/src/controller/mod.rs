@@ -122,7 +122,7 @@ async fn own_node(
 }
 
 async fn find_node(host: &dyn Windows, settings: &Settings) -> Result<String, NodeError> {
-    let client = cluster::client(host.files(), &settings.cluster.kubeconfig).await?;
+    let client = cluster::client(host.files(), &settings.cluster.kubeconfig)?;
     let identity = daemon::host_identity(host, &settings.certificates)?;
     let search = own_node::search(&client, &identity).await?;
     let node = search.node.ok_or(NodeError::None)?;

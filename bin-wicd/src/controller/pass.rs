@@ -12,7 +12,7 @@ use wmco_core::names::objects::services_name;
 use wmco_core::protocol::ServicesData;
 use wmco_core::winpath::WindowsPath;
 use wmco_services::daemon::{
-    self, Desired, Found, NodeIntent, Note, Pass, PassContext, Released, WatchedServices,
+    self, Desired, NodeIntent, Note, Pass, PassContext, Released, WatchedServices,
 };
 use wmco_services::services::ScriptResults;
 use wmco_services::windows::{Windows, WindowsError};
@@ -52,7 +52,7 @@ pub(super) struct Passes {
     stop: CancellationToken,
     /// Losing them costs another run of the scripts, nothing else.
     results: Arc<Mutex<ScriptResults>>,
-    released: Released,
+    released: Arc<Mutex<Released>>,
     /// What was noted last, so that the log tells it once.
     notes: Vec<Note>,
 }
@@ -71,7 +71,7 @@ impl Passes {
             node: node.to_owned(),
             stop: stop.clone(),
             results: Arc::default(),
-            released: Released::default(),
+            released: Arc::default(),
             notes: Vec::new(),
         }
     }
@@ -89,8 +89,7 @@ impl Passes {
             Some(version) => self.manifest(client, version).await?,
             None => None,
         };
-        let found = self.released.choose(facts.released.as_deref(), data);
-        let pass = self.act(node.clone(), found).await?;
+        let pass = self.act(node.clone(), facts.released, data).await?;
         self.tell(client, &pass).await;
         if let Some(patch) = pass.patch(&node) {
             // A merge makes the map of annotations where there is none.
@@ -124,12 +123,20 @@ impl Passes {
     }
 
     /// Works on the host, on a thread of its own. Dropping this does not end that work.
-    async fn act(&self, node: Value, found: Found) -> Result<Pass, PassError> {
+    async fn act(
+        &self,
+        node: Value,
+        digest: Option<String>,
+        data: Option<ServicesData>,
+    ) -> Result<Pass, PassError> {
+        let released = Arc::clone(&self.released);
         let (host, results) = (Arc::clone(&self.host), Arc::clone(&self.results));
         let (bundle, stop) = (self.ca_bundle.clone(), self.stop.clone());
         let work = tokio::task::spawn_blocking(move || {
-            let desired = Desired { node: Some(&node), manifest: found.state() };
             // One pass at a time, so nobody can have left half of a result.
+            let mut released = released.lock().unwrap_or_else(PoisonError::into_inner);
+            let found = released.choose_kept(host.files(), digest.as_deref(), data)?;
+            let desired = Desired { node: Some(&node), manifest: found.state() };
             let mut results = results.lock().unwrap_or_else(PoisonError::into_inner);
             let context = PassContext {
                 windows: &*host,

@@ -175,6 +175,9 @@ pub const IMPORTED_CERTIFICATES: &str = r"C:\k\imported-certs.pem";
 /// The daemon's record of the system-wide variables that it manages. Ours.
 pub const VARIABLES_RECORD: &str = r"C:\k\variables.json";
 
+/// The services ConfigMap as it was released for this node last. Ours.
+pub const RELEASED_SERVICES: &str = r"C:\k\services.json";
+
 /// Directories that a configured host has, parents before children.
 ///
 /// Source: `docs/contract/host.md`, HOST1 to HOST13.

@@ -30,7 +30,7 @@ const LOADED: [&str; 26] = [
 ];
 
 /// Our files besides the payload. We or programs on this host write their content.
-const FILES: [&str; 13] = [
+const FILES: [&str; 14] = [
     host::BOOTSTRAP_CA,
     host::BOOTSTRAP_KUBECONFIG,
     host::CA_BUNDLE,
@@ -41,6 +41,7 @@ const FILES: [&str; 13] = [
     host::KUBELET_CA,
     host::KUBELET_CONFIG,
     host::KUBELET_KUBECONFIG,
+    host::RELEASED_SERVICES,
     host::STATE_FILE,
     host::VARIABLES_RECORD,
     host::WICD_KUBECONFIG,

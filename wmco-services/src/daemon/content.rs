@@ -1,10 +1,13 @@
 //! Decides which content of the services ConfigMap the daemon applies.
 
-use wmco_core::protocol::ServicesData;
+use wmco_core::protocol::{Access, ServicesData};
 use wmco_core::text::chain;
 
 use super::ManifestState;
+use crate::limits::JSON_BYTES;
 use crate::manifest::Manifest;
+use crate::owner::Owner;
+use crate::windows::{Files, WindowsError};
 
 /// The services ConfigMap of the desired version, as observed.
 #[derive(Clone, Debug)]
@@ -39,7 +42,8 @@ impl Found {
 }
 
 /// The content last released for the node. With it, services are managed while the ConfigMap has other content. If it
-/// is lost, services are not managed until the next release; nothing else happens.
+/// is lost, services are not managed until the next release, and after a start of Windows none of them runs: so it is
+/// kept on the host, too.
 #[derive(Clone, Debug, Default)]
 pub struct Released(Option<ServicesData>);
 
@@ -76,5 +80,32 @@ impl Released {
             None if missing => Found::Missing,
             None => Found::Held,
         }
+    }
+
+    /// As [`choose`](Self::choose), also with what was released while an earlier process of the daemon ran. That is kept
+    /// in [`Owner::released_record`], for administrators alone: proxy addresses can hold passwords.
+    ///
+    /// # Errors
+    /// The file is there and cannot be read. What cannot be written is missed after the next start alone.
+    pub fn choose_kept(
+        &mut self,
+        files: &dyn Files,
+        digest: Option<&str>,
+        data: Option<ServicesData>,
+    ) -> Result<Found, WindowsError> {
+        let record = &Owner::ours().released_record;
+        if self.0.is_none() && digest.is_some() {
+            let kept = files.read(record, JSON_BYTES)?;
+            self.0 = kept.and_then(|json| serde_json::from_slice(&json).ok());
+        }
+        let before = self.0.clone();
+        let found = self.choose(digest, data);
+        if self.0 != before
+            && let Some(json) = self.0.as_ref().and_then(|data| serde_json::to_vec(data).ok())
+        {
+            // Services must not wait for a full disk.
+            let _ = files.write(record, Access::Administrators, &mut json.as_slice());
+        }
+        Ok(found)
     }
 }

@@ -349,8 +349,12 @@ impl Member {
     /// Registers and reports as the kubelet does; runs a pass of the daemon.
     fn act(&mut self, data: &wmco_core::protocol::ServicesData) {
         let boot = self.host.machine().boot_id().expect("known");
-        self.restarts += usize::from(!self.boot.is_empty() && self.boot != boot);
-        self.boot = boot;
+        if self.boot != boot {
+            self.restarts += usize::from(!self.boot.is_empty());
+            // The daemon is another process now.
+            self.released = Released::default();
+            self.boot = boot;
+        }
         let runs = |name: &str| {
             let name = name.parse().expect("a name");
             let found = self.host.query(&name).expect("it can be asked");
@@ -385,11 +389,13 @@ impl Member {
                 "type": "Ready", "status": if node.ready { "True" } else { "False" },
             }]},
         });
-        let released = NodeIntent::of(&seen).released;
-        let found = self.released.choose(released.as_deref(), Some(data.clone()));
+        let digest = NodeIntent::of(&seen).released;
+        let windows = self.host.running_as(path(host::AGENT));
+        let found =
+            self.released.choose_kept(windows.files(), digest.as_deref(), Some(data.clone()));
+        let found = found.expect("what is kept can be read");
         let desired = daemon::Desired { node: Some(&seen), manifest: found.state() };
         let bundle = path(host::CA_BUNDLE);
-        let windows = self.host.running_as(path(host::AGENT));
         let context =
             PassContext { windows: &windows, bundle: Some(&bundle), should_continue: &|| true };
         let pass = pass(context, desired, &mut ScriptResults::new(), NOW).expect("it can be seen");
@@ -455,6 +461,26 @@ fn changes_that_overtake_each_other_end_as_the_last_one_says() {
             assert!(restarts <= effective, "{restarts} restarts for {effective}: {order:?}");
         }
     }
+}
+
+/// A host that starts by itself while others have their turn runs what it was released, and nothing newer.
+#[test]
+fn a_host_that_starts_before_its_turn_serves_on() {
+    let mut world = World::new();
+    world.members[1].away = true;
+    world.wanted = Wanted::default().after(Change::ProxyOn);
+    world.settle();
+    world.members[1].host.power_off();
+    world.members[1].host.boot();
+    for _ in 0..ROUNDS {
+        world.round();
+    }
+    let waits = &world.members[1];
+    assert!(waits.node.as_ref().is_some_and(|node| node.ready));
+    assert!(!waits.host.snapshot().environment.contains_key(host::HTTPS_PROXY));
+    world.members[1].away = false;
+    world.settle();
+    assert_eq!(world.restarts(), [1, 2]);
 }
 
 /// A change that is reverted before it reaches a node never affects that node.

@@ -2,7 +2,7 @@ use std::sync::{Arc, Mutex};
 
 use k8s_openapi::api::core::v1::Namespace;
 use kube::api::ListParams;
-use kube::config::{KubeConfigOptions, Kubeconfig};
+use kube::config::Kubeconfig;
 use kube_testserver::TestServer;
 use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, copy_bidirectional};
 use tokio::net::{TcpListener, TcpStream};
@@ -53,14 +53,13 @@ async fn tunnel(client: TcpStream, heads: Arc<Mutex<Vec<String>>>) {
 }
 
 /// What the kubeconfig of `cluster` says, with its server under another name, in this environment.
-async fn config(cluster: &TestServer, server: &str, set: &[(&str, &str)]) -> Config {
+fn config(cluster: &TestServer, server: &str, set: &[(&str, &str)]) -> Config {
     let _ = rustls::crypto::ring::default_provider().install_default();
     let text = cluster.kubeconfig("admin", &["system:masters"]).unwrap();
     let mut kubeconfig = Kubeconfig::from_yaml(&text).unwrap();
     let found = kubeconfig.clusters[0].cluster.as_mut().unwrap();
     found.server = Some(server.to_owned());
-    let options = KubeConfigOptions::default();
-    let mut config = Config::from_custom_kubeconfig(kubeconfig, &options).await.unwrap();
+    let (mut config, _) = crate::cluster::kubeconfig::config(kubeconfig).unwrap();
     let variable = |name: &str| set.iter().find(|(n, _)| *n == name).map(|(_, v)| (*v).to_owned());
     apply(&mut config, variable);
     config
@@ -94,7 +93,7 @@ async fn the_cluster_is_asked_through_the_proxy_or_not_as_no_proxy_says() {
         (&by_name, other_port, false),
     ] {
         let set = [("HTTPS_PROXY", url.as_str()), ("NO_PROXY", no_proxy)];
-        let count = list(config(&cluster, server, &set).await).await.unwrap();
+        let count = list(config(&cluster, server, &set)).await.unwrap();
         assert!(count > 0, "{server} {no_proxy}");
         let asked = proxy.asked();
         assert_eq!(asked.is_empty(), direct, "{server} {no_proxy}: {asked:?}");
@@ -122,20 +121,25 @@ async fn suffixes_and_networks_are_matched_by_the_server() {
         ("https://api-int.example.test", "example.test:443", true),
         ("https://api-int.example.test:6443", "ample.test", false),
         ("https://api-int.example.test:6443", "proxy.test", false),
+        ("https://api-int.example.test:6443", "<local>, a.test/,10.0.0.0/99,.example.test", true),
+        ("https://api-int.example.test:6443", "<local>,10.0.0.0/8 10.1.0.0/16,http://", false),
         ("https://[fd00::5]:6443", "fd00::/8", true),
         ("https://[fd00::5]:6443", "[fd00::5]:6443", true),
         ("https://[fd00::5]:6443", "fd00::6", false),
     ] {
         let set = [("https_proxy", "http://user:word@proxy.test:3128"), ("no_proxy", no_proxy)];
-        let url = config(&cluster, server, &set).await.proxy_url;
+        let url = config(&cluster, server, &set).proxy_url;
         assert_eq!(url.is_none(), direct, "{server} {no_proxy}");
         assert!(
             url.is_none_or(|url| url.to_string().starts_with("http://user:word@proxy.test:3128"))
         );
     }
     let set = [("HTTPS_PROXY", "proxy.test:3128"), ("NO_PROXY", "")];
-    let url = config(&cluster, "https://a.test", &set).await.proxy_url.unwrap();
+    let url = config(&cluster, "https://a.test", &set).proxy_url.unwrap();
     assert_eq!(url.to_string(), "http://proxy.test:3128/", "without a scheme it speaks HTTP");
+    let set = [("HTTPS_PROXY", "socks5://user:word@proxy.test:1080")];
+    let config = config(&cluster, "https://a.test", &set);
+    assert!(config.proxy_url.is_none(), "kube would name it in an error, with its password");
 }
 
 #[tokio::test]
@@ -143,7 +147,7 @@ async fn a_proxy_that_is_away_is_named_without_its_password() {
     let cluster = TestServer::start().await.unwrap();
     let closed = TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap();
     let url = format!("http://user:hush@{closed}");
-    let config = config(&cluster, &cluster.url(), &[("HTTPS_PROXY", &url)]).await;
+    let config = config(&cluster, &cluster.url(), &[("HTTPS_PROXY", &url)]);
     let error = list(config).await.unwrap_err();
     let text = chain(&error);
     assert!(text.contains(&format!("through the proxy {closed}, check")), "{text}");

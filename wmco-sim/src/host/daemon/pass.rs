@@ -10,8 +10,9 @@ use kube::{Api, Client};
 use serde_json::{Value, json};
 use wmco_core::names::objects::services_name;
 use wmco_core::protocol::ServicesData;
-use wmco_services::daemon::{self, Desired, Found, NodeIntent, PassContext, Released};
+use wmco_services::daemon::{self, Desired, NodeIntent, PassContext, Released};
 use wmco_services::services::ScriptResults;
+use wmco_services::windows::Windows as _;
 
 use super::{DaemonError, Settings};
 use crate::host::shared::Shared;
@@ -27,7 +28,7 @@ pub(super) struct Passes<'a> {
     client: &'a Client,
     /// Kept for the lifetime of the process, like in the real daemon.
     results: Arc<Mutex<ScriptResults>>,
-    released: Released,
+    released: Arc<Mutex<Released>>,
 }
 
 impl<'a> Passes<'a> {
@@ -37,14 +38,7 @@ impl<'a> Passes<'a> {
         node: &'a str,
         client: &'a Client,
     ) -> Self {
-        Self {
-            host,
-            settings,
-            node,
-            client,
-            results: Arc::default(),
-            released: Released::default(),
-        }
+        Self { host, settings, node, client, results: Arc::default(), released: Arc::default() }
     }
 
     /// Runs a pass; returns the time until the next one.
@@ -56,8 +50,7 @@ impl<'a> Passes<'a> {
             Some(version) => self.manifest(version).await?,
             None => None,
         };
-        let found = self.released.choose(facts.released.as_deref(), data);
-        let pass = self.act(node.clone(), found).await?;
+        let pass = self.act(node.clone(), facts.released, data).await?;
         for note in &pass.plan.notes {
             tracing::debug!(
                 node = self.node,
@@ -87,20 +80,29 @@ impl<'a> Passes<'a> {
     }
 
     /// Runs the pass on the model, on its own thread.
-    async fn act(&self, node: Option<Value>, found: Found) -> Result<daemon::Pass, DaemonError> {
+    async fn act(
+        &self,
+        node: Option<Value>,
+        digest: Option<String>,
+        data: Option<ServicesData>,
+    ) -> Result<daemon::Pass, DaemonError> {
         let (model, gates) = (self.host.model.clone(), Arc::clone(&self.host.gates));
         let bundle = self.settings.ca_bundle.clone();
-        let results = Arc::clone(&self.results);
+        let (results, released) = (Arc::clone(&self.results), Arc::clone(&self.released));
         let work = self.host.threads.spawn_blocking(move || {
-            let desired = Desired { node: node.as_ref(), manifest: found.state() };
             let now = Timestamp::now();
             model.set_now(now);
             // Only one pass runs at a time, so no partial result can be left.
             let mut results = results.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut released = released.lock().unwrap_or_else(PoisonError::into_inner);
             let windows = &model.running_as_service();
             let context =
                 PassContext { windows, bundle: bundle.as_ref(), should_continue: &|| true };
-            let pass = || daemon::pass(context, desired, &mut results, now);
+            let pass = || {
+                let found = released.choose_kept(windows.files(), digest.as_deref(), data)?;
+                let desired = Desired { node: node.as_ref(), manifest: found.state() };
+                daemon::pass(context, desired, &mut results, now)
+            };
             gates.daemon.enter(&model, pass)
         });
         let done = work.await.map_err(|source| DaemonError::Interrupted { source })?;

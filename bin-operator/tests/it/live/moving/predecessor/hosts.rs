@@ -177,7 +177,7 @@ pub(super) fn deconfigure(member: &Member) {
 /// What the simulated daemon does and the Go operator's does not: links to logs, and notes of ours.
 pub(super) fn remove_traces_of_ours(member: &Member) {
     member.model.with_tree(|tree| {
-        let ours = [host::STATE_FILE, host::VARIABLES_RECORD].map(path);
+        let ours = [host::STATE_FILE, host::VARIABLES_RECORD, host::RELEASED_SERVICES].map(path);
         let links: Vec<_> =
             tree.below(&path(host::LOG_LINKS)).map(|(path, _)| path.clone()).collect();
         for path in links.iter().rev().chain([&path(host::LOG_LINKS)]).chain(&ours) {
