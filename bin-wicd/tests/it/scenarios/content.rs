@@ -44,9 +44,18 @@ pub(super) async fn content_that_is_not_released_changes_nothing<B: Bench>() {
     until("it runs again", async || bench.moves()[begun..].ends_with(&starts(&["csi-proxy"])))
         .await;
     settled(&bench, &old).await;
-    // A daemon that never saw the old content leaves the host alone, and does not mark its node.
+    // A daemon that starts again knows what was released before, and marks its node with that.
     bench.kill_daemon().await;
     cluster.annotate(names::VERSION_ANNOTATION, None);
+    bench.start_daemon().await;
+    cluster.configured(VERSION).await;
+    assert_eq!(seen(&bench).await, wanted(&bench, &old));
+    // One that was released what it never saw leaves the host alone, and does not mark its node.
+    bench.kill_daemon().await;
+    let unseen = with_other_command(host::CONTAINERD_SERVICE);
+    cluster.annotate(names::SERVICES_ANNOTATION, Some(&digest(&unseen)));
+    cluster.annotate(names::VERSION_ANNOTATION, None);
+    let patches = cluster.patches();
     bench.start_daemon().await;
     cluster.whole_pass().await;
     assert_eq!((seen(&bench).await, cluster.patches()), (wanted(&bench, &old), patches));
