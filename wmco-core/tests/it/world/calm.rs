@@ -75,10 +75,11 @@ impl World {
         for name in names {
             self.tell_truth(&name);
         }
+        // What is installed anew is listed, too.
+        self.install_mistaken_anew();
         for at in 0..self.of_entries() {
             self.hosts[at].accepts.insert(self.secret.current());
         }
-        self.install_mistaken_anew();
         let kept = &mut self.api.host_keys;
         for host in &self.hosts {
             if let Some(pin) = host.machine.as_ref().map(|name| key(name))
