@@ -14,6 +14,7 @@ use crate::digest::Sha256;
 use crate::facts::NodeFacts;
 use crate::fleet::{Assignment, Assignments, Desired, Held, Intent, Observed, set_of};
 use crate::host_record::KnownHosts;
+use crate::limits;
 use crate::login_keys::{KeyExchange, LoginKeys};
 use crate::machines::{Machine, Machines};
 use crate::names::machine_api::INFRASTRUCTURE_KIND;
@@ -377,9 +378,12 @@ impl fmt::Display for KeyPreview {
                 "was configured with another key: if its host refuses the one in the secret, its machine is \
                  not replaced, because {held}",
             ),
-            Self::MayRefuse { replaced: true, held: None } => f.write_str(
+            Self::MayRefuse { replaced: true, held: None } => write!(
+                f,
                 "was configured with another key: if its host refuses the one in the secret, its machine is \
-                 replaced, within the disruption budget",
+                 replaced, within the disruption budget, once the user data of new machines have let our keys in for \
+                 {} minutes",
+                limits::LOGIN_REFUSED.as_mins()
             ),
             Self::MayRefuse { replaced: false, .. } => write!(
                 f,

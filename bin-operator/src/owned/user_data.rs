@@ -103,11 +103,15 @@ pub(super) fn with_data(data: &BTreeMap<String, Hidden>) -> Secret {
 }
 
 /// Creates the Secret by server-side apply: the right to create can be narrowed to one name there alone, since the
-/// name is in the path. Returns whether it did; the next pass looks at a Secret that somebody else made meanwhile.
+/// name is in the path. Returns whether it did; the next pass looks at a Secret that is there.
 ///
 /// # Errors
 /// The API server's.
 pub(super) async fn create(secrets: &Api<Secret>, secret: &Secret) -> kube::Result<bool> {
+    // One that we made ourselves a moment ago would lose what it has besides, without a conflict.
+    if named(secrets, objects::USER_DATA_SECRET).await?.is_some() {
+        return Ok(false);
+    }
     let params = PatchParams::apply(FIELD_MANAGER);
     match secrets.patch(objects::USER_DATA_SECRET, &params, &Patch::Apply(secret)).await {
         Ok(_) => Ok(true),
@@ -146,14 +150,30 @@ mod tests {
 
     use super::*;
 
-    #[tokio::test]
-    async fn only_the_secret_that_was_seen_is_changed() {
-        let cluster = TestServer::start().await.unwrap();
+    async fn secrets(cluster: &TestServer) -> Api<Secret> {
         let text = cluster.kubeconfig("admin", &["system:masters"]).unwrap();
         let kubeconfig = Kubeconfig::from_yaml(&text).unwrap();
         let options = KubeConfigOptions::default();
         let config = kube::Config::from_custom_kubeconfig(kubeconfig, &options).await.unwrap();
-        let api: Api<Secret> = Api::namespaced(Client::try_from(config).unwrap(), "default");
+        Api::namespaced(Client::try_from(config).unwrap(), "default")
+    }
+
+    /// A cache may still show that the one before it is gone.
+    #[tokio::test]
+    async fn one_that_took_the_place_of_another_keeps_what_it_has() {
+        let cluster = TestServer::start().await.unwrap();
+        let api = secrets(&cluster).await;
+        let all = [("mine", "kept"), (objects::USER_DATA_KEY, "ours")];
+        let all = all.map(|(key, value)| (key.to_owned(), Hidden::new(value))).into();
+        assert!(create(&api, &with_data(&all)).await.unwrap());
+        assert!(!create(&api, &with_text(&Hidden::new("ours"))).await.unwrap());
+        assert_eq!(found(&api.get(objects::USER_DATA_SECRET).await.unwrap()).data, all);
+    }
+
+    #[tokio::test]
+    async fn only_the_secret_that_was_seen_is_changed() {
+        let cluster = TestServer::start().await.unwrap();
+        let api = secrets(&cluster).await;
         let text = |text: &str| Hidden::new(text);
 
         let secret = with_data(&[("mine".to_owned(), text("kept"))].into());

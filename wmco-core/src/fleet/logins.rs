@@ -5,6 +5,7 @@ use std::net::Ipv4Addr;
 use std::time::Duration;
 
 use crate::digest::Sha256;
+use crate::limits;
 
 /// Hosts that refuse our keys or do not answer, with the duration. If this state is lost, work is only delayed.
 ///
@@ -40,8 +41,16 @@ pub enum LoginResult {
 #[derive(Clone, Copy, Debug)]
 struct Failed {
     login: LoginTry,
-    refused: Option<Span>,
+    refused: Option<Refused>,
     unanswered: Option<Span>,
+}
+
+/// Refusals without a login that succeeded between them.
+#[derive(Clone, Copy, Debug)]
+struct Refused {
+    /// For how long the host is known to have refused us.
+    lasted: Duration,
+    last: Duration,
 }
 
 /// Times of the first and the last of several attempts.
@@ -61,8 +70,8 @@ impl Logins {
         now: Duration,
     ) {
         let known = self.failed.get(instance).filter(|failed| failed.login == login);
-        let [refused, unanswered] =
-            known.map_or([None, None], |failed| [failed.refused, failed.unanswered]);
+        let refused = known.and_then(|failed| failed.refused);
+        let unanswered = known.and_then(|failed| failed.unanswered);
         let failed = match result {
             LoginResult::Accepted => {
                 self.failed.remove(instance);
@@ -70,9 +79,9 @@ impl Logins {
                 return;
             }
             LoginResult::Refused => {
-                Failed { login, refused: Some(Span::with(refused, now)), unanswered: None }
+                Failed { login, refused: Some(Refused::with(refused, now)), unanswered: None }
             }
-            // The refusal still stands, and its duration is unknown.
+            // The refusal still stands, and this tells nothing of it.
             LoginResult::Unanswered => {
                 Failed { login, refused, unanswered: Some(Span::with(unanswered, now)) }
             }
@@ -86,9 +95,10 @@ impl Logins {
     }
 
     /// Instances whose hosts have refused every key for at least `patience`, at every answer in between; usually
-    /// [`limits::LOGIN_REFUSED`](crate::limits::LOGIN_REFUSED).
+    /// [`limits::LOGIN_REFUSED`]. Each refusal proves no more than the [longest pause](limits::RETRY_MOST) before it:
+    /// while nobody could ask, nobody was refused.
     pub(super) fn refused(&self, patience: Duration) -> BTreeSet<String> {
-        self.lasting(|failed| failed.refused, patience)
+        self.those(|failed| failed.refused.is_some_and(|refused| refused.lasted >= patience))
     }
 
     /// Instances whose hosts have not answered for at least `patience`, usually
@@ -97,19 +107,25 @@ impl Logins {
     pub(super) fn unanswered(&self, patience: Duration) -> BTreeSet<String> {
         let accepted = self.accepted;
         let alone = |span: &Span| accepted.is_some_and(|accepted| accepted >= span.first);
-        self.lasting(|failed| failed.unanswered.filter(alone), patience)
+        self.those(|failed| {
+            let span = failed.unanswered.filter(alone);
+            span.is_some_and(|span| span.last.saturating_sub(span.first) >= patience)
+        })
     }
 
-    fn lasting(
-        &self,
-        span: impl Fn(&Failed) -> Option<Span>,
-        patience: Duration,
-    ) -> BTreeSet<String> {
-        let is_lasting = |failed: &Failed| {
-            span(failed).is_some_and(|span| span.last.saturating_sub(span.first) >= patience)
-        };
-        let lasting = self.failed.iter().filter(|(_, failed)| is_lasting(failed));
-        lasting.map(|(instance, _)| instance.clone()).collect()
+    fn those(&self, are_meant: impl Fn(&Failed) -> bool) -> BTreeSet<String> {
+        let those = self.failed.iter().filter(|(_, failed)| are_meant(failed));
+        those.map(|(instance, _)| instance.clone()).collect()
+    }
+}
+
+impl Refused {
+    fn with(known: Option<Self>, now: Duration) -> Self {
+        let lasted = known.map_or(Duration::ZERO, |known| {
+            let pause = now.saturating_sub(known.last);
+            known.lasted + pause.min(limits::RETRY_MOST.unsigned_abs())
+        });
+        Self { lasted, last: now }
     }
 }
 
@@ -123,7 +139,7 @@ impl Span {
 mod tests {
     use super::*;
 
-    const WAIT: Duration = Duration::from_secs(300);
+    const WAIT: Duration = limits::RETRY_MOST.unsigned_abs();
 
     fn login(address: u8, keys: &[u8]) -> LoginTry {
         LoginTry { at: [10, 0, 128, address].into(), keys: Sha256::of(keys) }
@@ -154,19 +170,31 @@ mod tests {
         assert_eq!(logins.refused(WAIT), ["b".to_owned()].into());
     }
 
+    /// As without pinned keys, or while a host is busy.
+    #[test]
+    fn time_in_which_nobody_asks_is_no_refusal() {
+        let mut logins = Logins::default();
+        for (after, now) in [(WAIT, 0), (WAIT, 1), (WAIT * 2, 60), (WAIT * 3, 61)] {
+            assert!(logins.refused(after).is_empty(), "{now}");
+            logins.note("win", login(1, b"a"), LoginResult::Refused, WAIT * now);
+        }
+        assert_eq!(logins.refused(WAIT * 3), ["win".to_owned()].into());
+    }
+
     /// A restart of a host that refuses our key does not restart the measured time.
     #[test]
     fn no_answer_is_no_refusal_and_no_login() {
         use LoginResult::{Refused, Unanswered};
         let mut logins = Logins::default();
-        for (result, now) in [(Refused, 0), (Unanswered, 1), (Unanswered, 2), (Refused, 3)] {
-            assert!(logins.refused(WAIT * 3).is_empty());
+        let tries = [(Refused, 0), (Refused, 1), (Unanswered, 2), (Unanswered, 3), (Refused, 4)];
+        for (result, now) in tries {
+            assert!(logins.refused(WAIT * 2).is_empty());
             logins.note("win", login(1, b"a"), result, WAIT * now);
             logins.note("other", login(2, b"a"), LoginResult::Accepted, WAIT * now);
-            assert_eq!(logins.unanswered(WAIT).is_empty(), now != 2, "{now}");
+            assert_eq!(logins.unanswered(WAIT).is_empty(), now != 3, "{now}");
         }
-        assert_eq!(logins.refused(WAIT * 3), ["win".to_owned()].into());
-        logins.note("win", login(1, b"a"), LoginResult::Accepted, WAIT * 4);
+        assert_eq!(logins.refused(WAIT * 2), ["win".to_owned()].into());
+        logins.note("win", login(1, b"a"), LoginResult::Accepted, WAIT * 5);
         assert!(logins.refused(Duration::ZERO).is_empty());
     }
 
