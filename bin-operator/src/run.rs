@@ -161,7 +161,7 @@ async fn tell_unknown(sources: &Sources) {
 pub fn sending_once(config: &kube::Config) -> kube::Result<Client> {
     let mut config = config.clone();
     config.default_retry = false;
-    Client::try_from(config)
+    wmco_kubeconfig::client(config)
 }
 
 struct Controllers {

@@ -1,13 +1,11 @@
 //! Clients for the cluster, as a kubeconfig on the host says.
 
-mod kubeconfig;
-mod proxy;
-
 use base64::Engine as _;
-use kube::config::{AuthInfo, Kubeconfig, KubeconfigError};
+use kube::config::{AuthInfo, Kubeconfig};
 use kube::{Client, Config};
 use wmco_core::secret::Secret;
 use wmco_core::winpath::WindowsPath;
+use wmco_kubeconfig::KubeconfigError;
 use wmco_services::limits;
 use wmco_services::windows::{Files, WindowsError};
 
@@ -70,15 +68,19 @@ pub(crate) fn client_with(
 }
 
 fn build(path: &WindowsPath, config: Config) -> Result<Client, ClusterError> {
-    proxy::client(config)
+    wmco_kubeconfig::client(config)
         .map_err(|source| ClusterError::Client { path: path.clone(), source: Box::new(source) })
 }
 
 /// What the kubeconfig at `path` says, with the files that it names read by way of `files`.
 fn config(files: &dyn Files, path: &WindowsPath) -> Result<Config, ClusterError> {
-    let broken = |source| ClusterError::Kubeconfig { path: path.clone(), source: Box::new(source) };
+    let broken = |source: KubeconfigError| ClusterError::Kubeconfig {
+        path: path.clone(),
+        source: Box::new(source),
+    };
     let text = read(files, path.as_str())?;
-    let mut kubeconfig = Kubeconfig::from_yaml(&String::from_utf8_lossy(&text)).map_err(broken)?;
+    let mut kubeconfig = Kubeconfig::from_yaml(&String::from_utf8_lossy(&text))
+        .map_err(|source| broken(source.into()))?;
     for cluster in kubeconfig.clusters.iter_mut().filter_map(|named| named.cluster.as_mut()) {
         if let Some(file) = cluster.certificate_authority.take() {
             cluster.certificate_authority_data = Some(encoded(&read(files, &file)?));
@@ -92,13 +94,8 @@ fn config(files: &dyn Files, path: &WindowsPath) -> Result<Config, ClusterError>
             user.client_key_data = Some(encoded(&read(files, &file)?).into());
         }
     }
-    let (mut config, proxy) = kubeconfig::config(kubeconfig).map_err(broken)?;
-    match proxy {
-        Some(url) => config.proxy_url = Some(url),
-        // Of this process, which are the host's since the restart that brought them into force.
-        None => proxy::apply(&mut config, |name| std::env::var(name).ok()),
-    }
-    Ok(config)
+    // The environment of this process is the host's since the restart that brought its proxy into force.
+    wmco_kubeconfig::config(kubeconfig).map_err(broken)
 }
 
 /// A file of the host; `path` as a person may have written it.

@@ -149,8 +149,8 @@ fn proxy(object: &Value) -> Option<ProxyError> {
 
 /// The cluster of the current configuration.
 async fn look() -> anyhow::Result<ClusterSeen> {
-    let config = kube::Config::infer().await.context("no cluster: set KUBECONFIG")?;
-    let client = Client::try_from(config)?;
+    let config = wmco_kubeconfig::infer().context("no cluster")?;
+    let client = wmco_kubeconfig::client(config)?;
     let version = client.apiserver_version().await.context("the API server does not answer")?;
     let nodes = ListParams::default().labels(&format!("{OS_LABEL}={OS_WINDOWS}"));
     let nodes = Api::<Node>::all(client.clone()).list(&nodes).await.context("cannot list nodes")?;

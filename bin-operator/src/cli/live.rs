@@ -116,11 +116,9 @@ pub(super) fn run(options: &Run) -> anyhow::Result<Answer> {
         .json()
         .init();
     runtime()?.block_on(async {
-        let cluster = kube::Config::infer()
-            .await
-            .context("no cluster: run inside of one or set KUBECONFIG")?;
+        let cluster = wmco_kubeconfig::infer().context("no cluster")?;
         let once = sending_once(&cluster)?;
-        let client = kube::Client::try_from(cluster)?;
+        let client = wmco_kubeconfig::client(cluster)?;
         let cache = options.cache.clone().unwrap_or_else(std::env::temp_dir);
         let payload = Payload::load(&options.payload, &cache)?;
         let address = options.metrics_bind_address;

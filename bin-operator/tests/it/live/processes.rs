@@ -1,6 +1,7 @@
 //! Several processes of the operator, stopped, continued and killed, and clients that are in no hurry:
 //! one leads at most, and the next one is not kept waiting.
 
+use std::process::Command;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -13,7 +14,7 @@ use kube_testserver::{Fault, Request};
 use rustix::process::Signal;
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-use tokio::net::TcpStream;
+use tokio::net::{TcpListener, TcpStream};
 use tokio::time::timeout;
 use wmco_core::names::objects::{self, services_name};
 
@@ -194,4 +195,31 @@ async fn a_successor_takes_a_released_lease_at_once() {
     assert_eq!(first.ended().await.code(), Some(0));
     drop(second);
     stage.shutdown().await;
+}
+
+/// One that the environment names and that is away, with a password in its text.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_proxy_of_the_environment_is_used_and_named_without_its_password() {
+    let stage = stage().await;
+    let closed = TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap();
+    let proxy = format!("http://user:hush@{closed}");
+    let odd = [("HTTPS_PROXY", proxy.as_str()), ("NO_PROXY", "<local>,a.test/")];
+    let away = Process::start(&stage, "away", &odd);
+    let named = format!("the cluster does not answer through the proxy {closed}");
+    until(|| away.log().contains(&named).then_some(())).await;
+    assert!(!away.log().contains("hush"), "{}", away.log());
+
+    let folder = tempfile::tempdir().unwrap();
+    let kubeconfig = folder.path().join("kubeconfig");
+    stage.cluster.write_kubeconfig(&kubeconfig, "admin", &["system:masters"]).unwrap();
+    let check = |no_proxy: &str| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_wmco-operator"));
+        let command = command.args(["check", "cluster", "--live"]).env("KUBECONFIG", &kubeconfig);
+        let done = command.env("HTTPS_PROXY", &proxy).env("NO_PROXY", no_proxy).output().unwrap();
+        (done.status.code(), String::from_utf8(done.stderr).unwrap())
+    };
+    let (code, told) = check("");
+    assert!(code == Some(2) && told.contains(&named) && !told.contains("hush"), "{code:?} {told}");
+    let (code, told) = check("<local>,127.0.0.0/8");
+    assert_eq!(code, Some(0), "{told}");
 }

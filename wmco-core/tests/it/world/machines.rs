@@ -103,7 +103,7 @@ impl MachineApi {
         let facts = MachineFacts {
             name: name.clone(),
             uid,
-            created: jiff::Timestamp::from_second(self.made.into()).ok(),
+            created: Timestamp::from_second(self.made.into()).ok(),
             is_windows: true,
             machine_set: Some(owner),
             ..MachineFacts::default()

@@ -59,10 +59,8 @@ fn config(cluster: &TestServer, server: &str, set: &[(&str, &str)]) -> Config {
     let mut kubeconfig = Kubeconfig::from_yaml(&text).unwrap();
     let found = kubeconfig.clusters[0].cluster.as_mut().unwrap();
     found.server = Some(server.to_owned());
-    let (mut config, _) = crate::cluster::kubeconfig::config(kubeconfig).unwrap();
     let variable = |name: &str| set.iter().find(|(n, _)| *n == name).map(|(_, v)| (*v).to_owned());
-    apply(&mut config, variable);
-    config
+    crate::config_in(kubeconfig, variable).unwrap()
 }
 
 async fn list(config: Config) -> kube::Result<usize> {
@@ -152,4 +150,23 @@ async fn a_proxy_that_is_away_is_named_without_its_password() {
     let text = chain(&error);
     assert!(text.contains(&format!("through the proxy {closed}, check")), "{text}");
     assert!(!text.contains("hush") && !format!("{error:?}").contains("hush"), "{text}");
+}
+
+#[tokio::test]
+async fn a_proxy_of_the_kubeconfig_comes_first_and_its_password_is_not_told() {
+    let cluster = TestServer::start().await.unwrap();
+    let text = cluster.kubeconfig("admin", &["system:masters"]).unwrap();
+    let with = |url: &str| {
+        let mut kubeconfig = Kubeconfig::from_yaml(&text).unwrap();
+        kubeconfig.clusters[0].cluster.as_mut().unwrap().proxy_url = Some(url.to_owned());
+        crate::config_in(kubeconfig, |_| Some("http://other.test:3128".to_owned()))
+    };
+    let url = with("http://user:hush@proxy.test:3128").unwrap().proxy_url.unwrap();
+    assert_eq!(url.to_string(), "http://user:hush@proxy.test:3128/");
+    for wrong in ["socks5://user:hush@proxy.test:1080", "http://user:hush@proxy test"] {
+        let error = with(wrong).unwrap_err();
+        let text = chain(&error);
+        assert!(text.starts_with("the proxy-url of cluster "), "{text}");
+        assert!(!text.contains("hush") && !format!("{error:?}").contains("hush"), "{text}");
+    }
 }

@@ -7,7 +7,9 @@ use kube::client::ClientBuilder;
 use kube::{Client, Config};
 use tower::BoxError;
 use tower::util::MapErrLayer;
-use wmco_core::names::host::{HTTPS_PROXY, NO_PROXY};
+
+const HTTPS_PROXY: &str = "HTTPS_PROXY";
+const NO_PROXY: &str = "NO_PROXY";
 
 /// Nothing came back through the proxy.
 #[derive(Debug, thiserror::Error)]
@@ -22,7 +24,7 @@ struct ThroughProxy {
 ///
 /// # Errors
 /// Nothing can be built from `config`.
-pub(super) fn client(config: Config) -> kube::Result<Client> {
+pub fn client(config: Config) -> kube::Result<Client> {
     let Some(url) = &config.proxy_url else { return Client::try_from(config) };
     let port = url.port().map(|port| format!(":{port}")).unwrap_or_default();
     // Before the host name there can be user and password.
@@ -47,13 +49,17 @@ pub(super) fn apply(config: &mut Config, environment: impl Fn(&str) -> Option<St
     // The text holds user and password, too, which a proxy without a scheme cannot have.
     let full = || url.trim().parse().ok().filter(|url: &http::Uri| url.scheme().is_some());
     let proxy = proxy.map(|proxy| full().unwrap_or_else(|| proxy.uri().clone()));
-    let is_spoken = |url: &http::Uri| matches!(url.scheme_str(), Some("http" | "https"));
     if proxy.as_ref().is_some_and(|url| !is_spoken(url)) {
         tracing::warn!(
             "{HTTPS_PROXY} names a proxy that is none for HTTP, so the cluster is reached without it"
         );
     }
     config.proxy_url = proxy.filter(is_spoken);
+}
+
+/// Whether a proxy at `url` is one for HTTP.
+pub(super) fn is_spoken(url: &http::Uri) -> bool {
+    matches!(url.scheme_str(), Some("http" | "https"))
 }
 
 /// What NO_PROXY says of servers at `port`. Its parts may end in a port, of which the matcher knows nothing, and
