@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use wmco_core::cluster_addresses::ClusterAddresses;
 use wmco_core::ip_network::IpNetwork;
 use wmco_core::machine_set::Platform;
+use wmco_core::proxy::{ClusterProxy, ProxyError, ProxySettings};
 use wmco_csr::{ClusterFacts, NodeNames};
 
 /// Where the cluster runs and how it is reached from within; one object named `cluster`.
@@ -299,6 +300,27 @@ impl ProxyStatus {
         let is_open = asks && status.http_proxy.is_empty() && status.https_proxy.is_empty();
         (!is_open).then_some(status)
     }
+}
+
+/// The proxy that nodes use: that of the operator's `environment`, else that of the cluster's object `found`, which is
+/// [`None`] where it cannot tell.
+///
+/// # Errors
+/// [`ProxyError`] while that makes no sense.
+pub fn proxy_settings(
+    environment: &ProxySettings,
+    found: Option<Option<&ProxyStatus>>,
+) -> Result<ProxySettings, ProxyError> {
+    let status = match found {
+        Some(None) if !environment.is_enabled() => return Err(ProxyError::NoStatus),
+        found => found.flatten(),
+    };
+    let cluster = status.map(|status| ClusterProxy {
+        http: &status.http_proxy,
+        https: &status.https_proxy,
+        no: &status.no_proxy,
+    });
+    ProxySettings::in_force(environment, cluster)
 }
 
 impl std::fmt::Debug for ProxyStatus {

@@ -149,6 +149,32 @@ impl PreparedRelease {
         let contents = Contents { agent: payload.agent.clone(), files };
         Ok(Self { wanted: Arc::new(wanted), contents: Arc::new(contents), findings })
     }
+
+    /// What is needed to clean a host: our agent, and the services that it may have. No setting of the cluster can be in
+    /// the way of that. `last` is given back while nothing differs from it.
+    ///
+    /// # Errors
+    /// Nobody knows which cluster this is.
+    pub fn to_leave(
+        sources: &Sources,
+        config: &Config,
+        payload: &Payload,
+        last: Option<&Self>,
+    ) -> Result<Self, NotReady> {
+        let cluster = snapshot::cluster(sources, &config.namespace)?;
+        let known = snapshot::services(sources).into_values().map(|found| found.data);
+        let wanted = node::Release {
+            known_manifests: known.collect(),
+            drain_timeout: config.drain_timeout,
+            ..node::Release::new(&config.version, payload.agent.digest(), cluster)
+        };
+        if let Some(last) = last.filter(|last| *last.wanted == wanted) {
+            return Ok(last.clone());
+        }
+        let contents = Contents { agent: payload.agent.clone(), files: BTreeMap::new() };
+        let findings = Arc::default();
+        Ok(Self { wanted: Arc::new(wanted), contents: Arc::new(contents), findings })
+    }
 }
 
 /// Told where the Linux workers have no image credential providers and need some.

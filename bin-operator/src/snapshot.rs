@@ -17,7 +17,7 @@ use wmco_core::host_record::KnownHosts;
 use wmco_core::names::{self, objects};
 use wmco_core::preflight::Seen;
 use wmco_core::protocol::ServicesData;
-use wmco_core::proxy::{ClusterProxy, ProxyError, ProxySettings};
+use wmco_core::proxy::{ProxyError, ProxySettings};
 use wmco_core::render;
 use wmco_core::secret::Secret as Hidden;
 use wmco_csr::ClusterFacts;
@@ -226,16 +226,8 @@ fn part<T: DeserializeOwned>(object: &Optional<Value>, part: &str) -> Option<T> 
 /// # Errors
 /// [`ProxyError`] while the cluster's makes no sense.
 pub fn proxy(sources: &Sources, config: &Config) -> Result<ProxySettings, ProxyError> {
-    let status = match sources.proxy.get() {
-        Some(None) if !config.proxy.is_enabled() => return Err(ProxyError::NoStatus),
-        found => found.flatten(),
-    };
-    let cluster = status.as_ref().map(|status| ClusterProxy {
-        http: &status.http_proxy,
-        https: &status.https_proxy,
-        no: &status.no_proxy,
-    });
-    ProxySettings::in_force(&config.proxy, cluster)
+    let found = sources.proxy.get();
+    openshift::proxy_settings(&config.proxy, found.as_ref().map(Option::as_ref))
 }
 
 /// Data of one ConfigMap.

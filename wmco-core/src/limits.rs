@@ -98,6 +98,10 @@ pub const MISSING_OBJECT_PATIENCE: SignedDuration = SignedDuration::from_secs(10
 /// single restart; then they continue without. Ours.
 pub const INJECTION: SignedDuration = SignedDuration::from_mins(1);
 
+/// The same where nodes may have such CAs from an operator before this one: without them each would restart, and again
+/// when they are back. Ours.
+pub const INJECTION_ANEW: SignedDuration = SignedDuration::from_mins(10);
+
 /// How long a new entry may delay the removal of hosts before it is reported. Ours.
 pub const LOOK_PATIENCE: SignedDuration = SignedDuration::from_mins(2);
 

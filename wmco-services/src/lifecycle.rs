@@ -50,8 +50,8 @@ pub struct Cleaned {
     pub restart_needed: bool,
 }
 
-/// Sets the manifest's variables, which take effect at the next restart of the host, and starts its bootstrap services.
-/// Returns whether anything changed.
+/// Sets the manifest's variables and trusts the roots of the CA bundle, so that both take effect at the same restart of the
+/// host, and starts its bootstrap services. Returns whether anything changed.
 ///
 /// # Errors
 /// [`LifecycleError`] with every service that does not run.
@@ -62,6 +62,7 @@ pub fn bootstrap(
 ) -> Result<bool, LifecycleError> {
     let variables = env::reconcile(manifest, &env::observe(manifest, Owner::ours(), windows)?);
     let variables_changed = env::execute(&variables, manifest, Owner::ours(), windows)?;
+    let roots_changed = import_roots(windows);
     routes::restore(windows, manifest);
     let desired = Desired { manifest, scope: Scope::Bootstrap, owner: Owner::ours() };
     let settled = services::settle(windows, desired, None, &mut ScriptResults::new(), now)?;
@@ -73,10 +74,25 @@ pub fn bootstrap(
         problems.push("the services do not settle, look at what else changes them".to_owned());
     }
     if problems.is_empty() {
-        Ok(settled.changed || variables_changed)
+        Ok(settled.changed || variables_changed || roots_changed)
     } else {
         Err(LifecycleError::Services { problems })
     }
+}
+
+/// Trusts the roots of the CA bundle, and returns whether any changed. What fails, the daemon tries again and tells.
+fn import_roots(windows: &dyn Windows) -> bool {
+    let Ok(path) = host::CA_BUNDLE.parse() else { return false };
+    let bundle = Bundle::read(&path, windows.files());
+    let observed = certs::observe(&bundle, Owner::ours(), windows);
+    let changed = observed.and_then(|observed| {
+        let plan = certs::reconcile(&bundle, &observed);
+        certs::execute(&plan, &bundle, &observed, Owner::ours(), windows)
+    });
+    changed.unwrap_or_else(|error| {
+        tracing::warn!(error = %chain(&error), "roots are not trusted yet");
+        false
+    })
 }
 
 /// Removes our services except the daemon's, variables that the manifests watch or that we set, left-over containers,

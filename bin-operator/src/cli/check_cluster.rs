@@ -12,14 +12,14 @@ use serde::Serialize;
 use serde_json::Value;
 use wmco_core::names::{OS_LABEL, OS_WINDOWS, objects};
 use wmco_core::preflight::{self, ClusterSeen, Finding, NodeSeen, Seen};
-use wmco_core::proxy::{ClusterProxy, ProxyError, ProxySettings};
+use wmco_core::proxy::{ProxyError, ProxySettings};
 
 use super::live::runtime;
 use super::{Answer, Output};
 use crate::input::{self, CONFIGURATION, InputError, OPERATORS, Objects, Reader};
 use crate::openshift::{
     ApiServer, ClusterVersion, ControllerConfig, Infrastructure, MachineConfigPool, Network,
-    OperatorNetwork, Proxy, ProxyStatus,
+    OperatorNetwork, Proxy, ProxyStatus, proxy_settings,
 };
 
 /// Arguments of `check cluster`.
@@ -141,10 +141,8 @@ pub(super) fn cluster_seen(objects: &Objects) -> Result<ClusterSeen, InputError>
 
 /// The problem of the cluster's proxy, as it would count without a proxy in the operator's own environment.
 fn proxy(object: &Value) -> Option<ProxyError> {
-    let Some(status) = ProxyStatus::in_force(object) else { return Some(ProxyError::NoStatus) };
-    let cluster =
-        ClusterProxy { http: &status.http_proxy, https: &status.https_proxy, no: &status.no_proxy };
-    ProxySettings::in_force(&ProxySettings::default(), Some(cluster)).err()
+    let status = ProxyStatus::in_force(object);
+    proxy_settings(&ProxySettings::default(), Some(status.as_ref())).err()
 }
 
 /// The cluster of the current configuration.

@@ -22,13 +22,13 @@ use super::{Answer, Output, no, tell};
 use crate::VERSION;
 use crate::config::ConfigError;
 use crate::input::{CONFIGURATION, OPERATORS, Objects, Reader, of_cluster};
-use crate::openshift::InfrastructureStatus;
+use crate::openshift::{InfrastructureStatus, ProxyStatus, proxy_settings};
 
 /// Arguments of `render services`.
 ///
 /// Log rotation, containerd's log level and proxy are read from the operator's environment variables:
 /// CONTAINERD_LOG_LEVEL, SERVICES_LOG_FILE_SIZE, SERVICES_LOG_FILE_AGE, SERVICES_LOG_FLUSH_INTERVAL, HTTP_PROXY,
-/// HTTPS_PROXY, NO_PROXY. Flags take precedence over files.
+/// HTTPS_PROXY, NO_PROXY. Flags and these variables take precedence over files.
 #[derive(Args, Debug)]
 pub struct Services {
     /// Platform of the cluster, such as AWS or None; default: that of the Infrastructure in -f.
@@ -46,7 +46,7 @@ pub struct Services {
     /// Option of the Linux kubelets; options that Windows kubelets do not support are left out.
     #[arg(long = "kubelet-arg", value_name = "KEY=VALUE", value_parser = option)]
     kubelet: Vec<(String, String)>,
-    /// Files with an Infrastructure and a Network of the operators' group; `-` is standard input.
+    /// Files with an Infrastructure, a Proxy and a Network of the operators' group; `-` is standard input.
     #[arg(short = 'f', long = "filename", value_name = "FILE", num_args = 1..)]
     files: Vec<PathBuf>,
     /// Namespace of the ConfigMap; default: the operator's default namespace.
@@ -143,7 +143,8 @@ impl Services {
             Err(wrong) => return Ok(Err(wrong.into())),
         };
         let proxy = ProxySettings::from_environment(environment);
-        let proxy = match ProxySettings::in_force(&proxy, None) {
+        let of_cluster = found.proxy.as_ref().map(ProxyStatus::in_force);
+        let proxy = match proxy_settings(&proxy, of_cluster.as_ref().map(Option::as_ref)) {
             Ok(proxy) => proxy,
             Err(wrong) => return Ok(Err(wrong.into())),
         };
@@ -171,6 +172,8 @@ struct Found {
     platform: Option<String>,
     api_server: Option<String>,
     vxlan_port: Option<u16>,
+    /// The Proxy.
+    proxy: Option<Value>,
 }
 
 impl Found {
@@ -183,6 +186,8 @@ impl Found {
             found.platform = status.platform_status.map(|platform| platform.type_);
             found.api_server = Some(status.api_server_internal_uri);
         }
+        let proxy = of_cluster(objects, CONFIGURATION, "Proxy")?;
+        found.proxy = proxy.map(|proxy| proxy.object.clone());
         if let Some(network) = of_cluster(objects, OPERATORS, "Network")? {
             const PORT: &str = "/spec/defaultNetwork/ovnKubernetesConfig/hybridOverlayConfig/hybridOverlayVXLANPort";
             found.vxlan_port = member(&network.object, PORT, &network.at)?;

@@ -16,7 +16,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use wmco_core::authorized_key::AuthorizedKey;
 use wmco_core::ca_bundle::{Injected, Injection, ProxyTrust};
-use wmco_core::fleet::{self, Assignments, Notice, Patience, SlotWaits, Topic};
+use wmco_core::fleet::{self, Assignments, Intent, Notice, Patience, SlotWaits, Topic};
 use wmco_core::host_record::RecordChange;
 use wmco_core::limits;
 use wmco_core::names::events;
@@ -65,6 +65,8 @@ pub struct Fleet {
     problems: Problems,
     preflight: Preflight,
     release: Option<PreparedRelease>,
+    /// What hosts need that leave, while there is no rendering yet.
+    to_leave: Option<PreparedRelease>,
     injection: Injection,
     /// Number of instances of the last pass.
     instances: usize,
@@ -105,6 +107,7 @@ impl Fleet {
             problems: Problems::default(),
             preflight: Preflight::default(),
             release: None,
+            to_leave: None,
             injection: Injection::default(),
             instances: 0,
             standings: watch::channel(None).0,
@@ -260,8 +263,12 @@ impl Fleet {
         problems: &mut Found,
     ) -> BTreeMap<String, RecordChange> {
         let mut changes = BTreeMap::new();
-        self.refresh_release(problems);
-        let (Some(release), Some(keys)) = (self.release.clone(), keys) else {
+        let mut nodes = assignments.instances.iter().filter_map(|it| it.node);
+        self.refresh_release(nodes.any(|node| node.version().is_some()), problems);
+        self.refresh_to_leave();
+        let leaving_only = self.release.is_none();
+        let release = self.release.clone().or_else(|| self.to_leave.clone());
+        let (Some(release), Some(keys)) = (release, keys) else {
             // Nobody can tell its worker what people want of a host now.
             self.workers.keep_only(&BTreeSet::new());
             return changes;
@@ -270,7 +277,10 @@ impl Fleet {
         let parsed = keys.parsed();
         let wanted = assignments.instances.iter().filter(|instance| instance.is_wanted());
         self.workers.keep_only(&wanted.map(|instance| instance.address.as_str()).collect());
-        for assignment in assignments.instances.iter().filter(|instance| instance.has_work()) {
+        let is_due = |it: &&fleet::Assignment<'_>| {
+            it.has_work() && (!leaving_only || matches!(it.intent, Intent::Remove(_)))
+        };
+        for assignment in assignments.instances.iter().filter(is_due) {
             let sealed = match self.sealed_username(assignment, view, keys) {
                 Ok(sealed) => sealed,
                 Err(error) => {
@@ -339,8 +349,8 @@ impl Fleet {
     }
 
     /// Renders what hosts get; while that is not possible, the last rendering stays in force.
-    fn refresh_release(&mut self, problems: &mut Found) {
-        match self.render(problems) {
+    fn refresh_release(&mut self, is_configured: bool, problems: &mut Found) {
+        match self.render(is_configured, problems) {
             Ok(Some(release)) => self.release = Some(release),
             Ok(None) => {}
             Err(error) => {
@@ -352,16 +362,33 @@ impl Fleet {
         problems.extend(findings.map(|finding| (finding, Duration::ZERO)));
     }
 
-    /// What hosts get; `None` while the certificates that come with a proxy are waited for.
-    fn render(&mut self, problems: &mut Found) -> Result<Option<PreparedRelease>, NotReady> {
+    /// Looks what hosts need that leave, while nothing can be rendered.
+    fn refresh_to_leave(&mut self) {
+        let last = self.to_leave.take();
+        if self.release.is_none() {
+            let (sources, config, payload) = (&self.sources, &self.config, &self.payload);
+            // What it lacks is what the rendering lacks, too, which is told.
+            self.to_leave = PreparedRelease::to_leave(sources, config, payload, last.as_ref()).ok();
+        }
+    }
+
+    /// What hosts get; `None` while the certificates that come with a proxy are waited for, longer where a node
+    /// `is_configured`.
+    fn render(
+        &mut self,
+        is_configured: bool,
+        problems: &mut Found,
+    ) -> Result<Option<PreparedRelease>, NotReady> {
         let (sources, config) = (&self.sources, &self.config);
         let uses_proxy = snapshot::proxy(sources, config)?.is_enabled();
         let maps = &sources.config_maps;
         let found = snapshot::data(maps, &config.namespace, TRUSTED_CA_CONFIG_MAP);
         let text = found.as_ref().and_then(|data| data.get(CA_BUNDLE_KEY)).map(String::as_str);
-        let injected = self.injection.look(uses_proxy, text, self.begun.elapsed());
-        let problem = injected.problem().map(Problem::of_settings);
-        problems.extend(problem.map(|problem| (problem, Duration::ZERO)));
+        let some_may_have_them = is_configured && self.release.is_none();
+        let now = self.begun.elapsed();
+        let injected = self.injection.look(uses_proxy, some_may_have_them, text, now);
+        let problem = injected.problem();
+        problems.extend(problem.map(|(text, patience)| (Problem::of_settings(text), patience)));
         let kept;
         let proxy = match injected {
             Injected::Unneeded => ProxyTrust::Off,

@@ -130,6 +130,29 @@ fn files_say_what_flags_do_not() {
     assert!(text.contains("--k8s-apiserver=https://x:1 "), "{text}");
 }
 
+#[test]
+fn the_proxy_of_the_cluster_counts_unless_the_environment_has_one() {
+    let proxy = |of: &str| {
+        let object = format!("kind: Proxy\napiVersion: config.openshift.io/v1\n{of}");
+        format!("{CLUSTER}---\n{object}")
+    };
+    let render = |of: &str, set: &[(&str, &str)]| {
+        let set = set.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+        run_in(&set.collect(), &["render", "services", "-f", "-", "-o", "json"], &proxy(of))
+    };
+    let of_cluster = "status: {httpsProxy: 'http://u:hush@proxy.test:1', noProxy: a}";
+    let printed = render(of_cluster, &[]);
+    assert!(printed.out.contains("http://u:hush@proxy.test:1"), "{}", printed.out);
+    let printed = render(of_cluster, &[("HTTP_PROXY", "http://own.test:1")]);
+    assert!(printed.out.contains("http://own.test:1"), "{}", printed.out);
+    assert!(!printed.out.contains("proxy.test"), "{}", printed.out);
+    for wrong in ["status: {httpsProxy: 'hush'}", "spec: {httpsProxy: 'http://hush.test:1'}"] {
+        let refused = render(wrong, &[]);
+        assert_eq!((refused.status, refused.out.as_str()), (1, ""));
+        assert!(refused.err.contains("roxy") && !refused.err.contains("hush"), "{}", refused.err);
+    }
+}
+
 /// The object of another group, or of another name, is not the cluster's; two of the same are one too many.
 #[test]
 fn only_the_clusters_own_objects_count() {

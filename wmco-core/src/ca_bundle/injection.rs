@@ -17,16 +17,16 @@ use crate::names::objects::{CA_BUNDLE_KEY, TRUSTED_CA_CONFIG_MAP};
 /// use wmco_core::ca_bundle::{Injected, Injection};
 ///
 /// let mut injection = Injection::default();
-/// assert_eq!(injection.look(true, None, Duration::ZERO), Injected::Awaited);
-/// assert_eq!(injection.look(true, Some("PEM"), Duration::from_secs(1)), Injected::There("PEM"));
+/// assert_eq!(injection.look(true, false, None, Duration::ZERO), Injected::Awaited);
+/// assert_eq!(injection.look(true, false, Some("PEM"), Duration::from_secs(1)), Injected::There("PEM"));
 /// // What is gone for a while is no reason to take it from every node.
-/// assert_eq!(injection.look(true, Some(""), Duration::from_secs(2)), Injected::Lost("PEM"));
-/// assert_eq!(injection.look(false, None, Duration::from_secs(3)), Injected::Unneeded);
+/// assert_eq!(injection.look(true, false, Some(""), Duration::from_secs(2)), Injected::Lost("PEM"));
+/// assert_eq!(injection.look(false, false, None, Duration::from_secs(3)), Injected::Unneeded);
 /// ```
 #[derive(Debug, Default)]
 pub struct Injection {
     last: Option<String>,
-    missing_since: Option<Duration>,
+    overdue_at: Option<Duration>,
 }
 
 /// The certificates that nodes get with the proxy.
@@ -45,31 +45,43 @@ pub enum Injected<'a> {
 }
 
 impl Injected<'_> {
-    /// The problem to report, with its effect.
-    pub fn problem(&self) -> Option<String> {
-        let consequence = match self {
-            Self::Unneeded | Self::There(_) | Self::Awaited => return None,
-            Self::Lost(_) => "nodes keep those that were in it",
-            Self::Overdue => {
-                "nodes go through the proxy without the certificates that the cluster trusts"
+    /// The problem to report, with its effect, and for how long it may last before that.
+    pub fn problem(&self) -> Option<(String, Duration)> {
+        let (consequence, patience) = match self {
+            Self::Unneeded | Self::There(_) => return None,
+            Self::Awaited => {
+                ("no host is configured or changed for now", limits::INJECTION.unsigned_abs())
             }
+            Self::Lost(_) => ("nodes keep those that were in it", Duration::ZERO),
+            Self::Overdue => (
+                "nodes go through the proxy without the certificates that the cluster trusts",
+                Duration::ZERO,
+            ),
         };
-        Some(format!(
+        let text = format!(
             "ConfigMap {TRUSTED_CA_CONFIG_MAP} has no {CA_BUNDLE_KEY}, so {consequence}; look why the cluster \
              does not fill it"
-        ))
+        );
+        Some((text, patience))
     }
 }
 
 impl Injection {
-    /// Records at `now` whether nodes use a proxy, and the certificates that were `found`.
-    pub fn look(&mut self, uses_proxy: bool, found: Option<&str>, now: Duration) -> Injected<'_> {
+    /// Records at `now` whether nodes use a proxy, whether `some_may_have_them`, the certificates, from an operator
+    /// before this one, and those that were `found`.
+    pub fn look(
+        &mut self,
+        uses_proxy: bool,
+        some_may_have_them: bool,
+        found: Option<&str>,
+        now: Duration,
+    ) -> Injected<'_> {
         if !uses_proxy {
             *self = Self::default();
             return Injected::Unneeded;
         }
         if let Some(text) = found.filter(|text| !text.trim().is_empty()) {
-            self.missing_since = None;
+            self.overdue_at = None;
             if self.last.as_deref() != Some(text) {
                 self.last = Some(text.to_owned());
             }
@@ -78,17 +90,14 @@ impl Injection {
         if let Some(last) = self.last.as_deref() {
             return Injected::Lost(last);
         }
-        self.missing_since.get_or_insert(now);
-        if self.overdue_at().is_some_and(|at| at <= now) {
-            Injected::Overdue
-        } else {
-            Injected::Awaited
-        }
+        let patience = if some_may_have_them { limits::INJECTION_ANEW } else { limits::INJECTION };
+        let at = *self.overdue_at.get_or_insert(now + patience.unsigned_abs());
+        if at <= now { Injected::Overdue } else { Injected::Awaited }
     }
 
     /// The time when the wait ends or ended; `None` while nothing is missing.
-    pub fn overdue_at(&self) -> Option<Duration> {
-        Some(self.missing_since? + limits::INJECTION.unsigned_abs())
+    pub const fn overdue_at(&self) -> Option<Duration> {
+        self.overdue_at
     }
 }
 
@@ -101,26 +110,37 @@ mod tests {
     #[test]
     fn waiting_ends() {
         let mut injection = Injection::default();
-        assert_eq!(injection.look(true, None, LONG), Injected::Awaited);
+        assert_eq!(injection.look(true, false, None, LONG), Injected::Awaited);
         assert_eq!(injection.overdue_at(), Some(LONG * 2));
-        assert_eq!(injection.look(true, Some(" \n"), LONG + LONG / 2), Injected::Awaited);
-        let overdue = injection.look(true, None, LONG * 2);
+        assert_eq!(injection.look(true, false, Some(" \n"), LONG + LONG / 2), Injected::Awaited);
+        let overdue = injection.look(true, false, None, LONG * 2);
         assert_eq!(overdue, Injected::Overdue);
-        assert!(overdue.problem().unwrap().contains("without the certificates"));
-        assert_eq!(injection.look(true, Some("a"), LONG * 3), Injected::There("a"));
+        assert!(overdue.problem().unwrap().0.contains("without the certificates"));
+        assert_eq!(injection.look(true, false, Some("a"), LONG * 3), Injected::There("a"));
         assert_eq!(injection.overdue_at(), None);
+    }
+
+    /// An operator that starts while the ConfigMap is empty does not know what nodes have.
+    #[test]
+    fn what_nodes_may_have_is_not_taken_from_them_after_a_minute() {
+        let mut injection = Injection::default();
+        let look = |injection: &mut Injection, now| {
+            injection.look(true, true, None, now) == Injected::Overdue
+        };
+        assert!(!look(&mut injection, Duration::ZERO) && !look(&mut injection, LONG * 9));
+        assert!(look(&mut injection, LONG * 10));
     }
 
     #[test]
     fn what_was_there_is_kept_until_there_is_another_or_no_proxy() {
         let mut injection = Injection::default();
         let now = Duration::ZERO;
-        assert_eq!(injection.look(true, Some("a"), now), Injected::There("a"));
-        let lost = injection.look(true, None, now + LONG * 9);
+        assert_eq!(injection.look(true, false, Some("a"), now), Injected::There("a"));
+        let lost = injection.look(true, false, None, now + LONG * 9);
         assert_eq!(lost, Injected::Lost("a"));
-        assert!(lost.problem().unwrap().contains("nodes keep those"));
-        assert_eq!(injection.look(true, Some("b"), now + LONG * 9), Injected::There("b"));
-        assert_eq!(injection.look(false, Some("b"), now + LONG * 9), Injected::Unneeded);
-        assert_eq!(injection.look(true, None, now + LONG * 9), Injected::Awaited);
+        assert!(lost.problem().unwrap().0.contains("nodes keep those"));
+        assert_eq!(injection.look(true, false, Some("b"), now + LONG * 9), Injected::There("b"));
+        assert_eq!(injection.look(false, false, Some("b"), now + LONG * 9), Injected::Unneeded);
+        assert_eq!(injection.look(true, false, None, now + LONG * 9), Injected::Awaited);
     }
 }

@@ -10,7 +10,12 @@ use std::collections::BTreeMap;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use wmco_core::digest::Sha256;
+use wmco_core::text::chain;
+use wmco_core::winpath::WindowsPath;
 use x509_parser::prelude::{FromDer as _, X509Certificate};
+
+use crate::limits;
+use crate::windows::Files;
 
 /// First line of a certificate's block.
 const BEGIN: &str = "-----BEGIN CERTIFICATE-----";
@@ -49,9 +54,14 @@ impl Bundle {
         reader.finish(text, lines().next(), lines().next_back())
     }
 
-    /// Creates an empty bundle that could not be read because of `problem`.
-    pub fn unread(problem: String) -> Self {
-        Self { problems: vec![problem], ..Self::default() }
+    /// The bundle in the file at `path`; without one that can be read it is empty, with a problem.
+    pub fn read(path: &WindowsPath, files: &dyn Files) -> Self {
+        let unread = |problem| Self { problems: vec![problem], ..Self::default() };
+        match files.read(path, limits::BUNDLE_BYTES) {
+            Ok(Some(text)) => Self::parse(&text),
+            Ok(None) => unread(format!("the CA bundle {path} is not there")),
+            Err(error) => unread(format!("the CA bundle cannot be read: {}", chain(&error))),
+        }
     }
 
     /// Digest of the certificates, independent of their order and of other text.

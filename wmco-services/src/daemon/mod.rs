@@ -29,7 +29,6 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 use serde_json::Value;
 use wmco_core::names;
-use wmco_core::text::chain;
 use wmco_core::winpath::WindowsPath;
 
 use crate::certs::{self, Bundle};
@@ -107,13 +106,7 @@ pub fn observe(
 ) -> Result<Observed, WindowsError> {
     let bundle = match bundle {
         None => Bundle::default(),
-        Some(path) => match windows.files().read(path, limits::BUNDLE_BYTES) {
-            Ok(Some(text)) => Bundle::parse(&text),
-            Ok(None) => Bundle::unread(format!("the CA bundle {path} is not there")),
-            Err(error) => {
-                Bundle::unread(format!("the CA bundle cannot be read: {}", chain(&error)))
-            }
-        },
+        Some(path) => Bundle::read(path, windows.files()),
     };
     let services = windows.services().list()?;
     Ok(Observed {

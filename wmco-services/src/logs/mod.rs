@@ -15,10 +15,11 @@
 //! - Pure and level-triggered: an incomplete copy is a rotated file like others.
 //!
 //! # Assumptions
-//! - Programs append: each write goes to the current end of the file. The log runner, containerd, the hybrid overlay,
-//!   the exporter and csi-proxy are assumed to. Otherwise the file begins with zeros after a truncation, and is soon as
-//!   long as before. A system that seeks and writes in two steps, as Wine does, can cause that once; when it happens
-//!   repeatedly ([`limits::LOG_FUTILE_TRUNCATIONS`]), it is reported and the file left alone.
+//! - Programs append: each write goes to the current end of the file. The log runner, containerd, the exporter and
+//!   csi-proxy (for its first 1,800 MiB since its start) are assumed to. Otherwise the file begins with zeros after a
+//!   truncation, and is soon as long as before. A system that seeks and writes in two steps, as Wine does, can cause that
+//!   once; when it happens repeatedly ([`limits::LOG_FUTILE_TRUNCATIONS`]), it is reported and the file left alone.
+//! - The hybrid overlay does not append, and rotates its log itself at 100 MiB: see [`Bounds::of`].
 //! - Each log has its own folder, and only the node's services write logs there.
 //!
 //! Source: `docs/contract/host.md`, HOST40 to HOST48.
@@ -68,6 +69,15 @@ impl Bounds {
             file_bytes: Some(bytes).filter(|bytes| *bytes > 0),
             age: age.filter(SignedDuration::is_positive),
         }
+    }
+
+    /// The limits of this log. That of the hybrid overlay is cut only when it is so long that its program cannot have
+    /// rotated it, because the program writes at an offset of its own.
+    #[must_use]
+    pub fn of(self, log: &WindowsPath) -> Self {
+        let rotates_itself = log.as_str().eq_ignore_ascii_case(host::HYBRID_OVERLAY_LOG);
+        let least = if rotates_itself { 2 * limits::LOG_BYTES } else { 0 };
+        Self { file_bytes: self.file_bytes.map(|bytes| bytes.max(least)), ..self }
     }
 
     /// Returns the oldest of `files` beyond `count` or `bytes` in total, and all that are too old. `files` are sorted,
@@ -201,23 +211,24 @@ fn why_not(file: &LogFile, observed: &Observed) -> Option<&'static str> {
     }
 }
 
-/// Whether `name` is that of a rotated file of the log, such as `kubelet-20260131-235959.log`.
+/// Whether `name` is that of a rotated file of the log: such as `kubelet-20260131-235959.log` of the log runner and of us,
+/// or `hybrid-overlay-2026-01-31T23-59-59.000.log.gz` of a program that rotates its own.
 ///
 /// Source: `docs/contract/host.md`, HOST48.
 pub fn is_rotated(log: &WindowsPath, name: &str) -> bool {
-    const STAMP: &str = "-00000000-000000";
     let (start, end) = halves(log);
-    let stamp = name
-        .get(..start.len())
-        .filter(|begin| begin.eq_ignore_ascii_case(start))
-        .and_then(|_| name.get(start.len()..name.len().saturating_sub(end.len())))
-        .filter(|_| name.to_ascii_lowercase().ends_with(&end.to_ascii_lowercase()));
+    let name = name.to_ascii_lowercase();
+    let stamp = name.strip_prefix(&start.to_ascii_lowercase()).and_then(|rest| {
+        rest.strip_suffix(".gz").unwrap_or(rest).strip_suffix(&end.to_ascii_lowercase())
+    });
     stamp.is_some_and(|stamp| {
-        stamp.len() == STAMP.len()
-            && stamp.bytes().zip(STAMP.bytes()).all(|(byte, pattern)| match pattern {
-                b'0' => byte.is_ascii_digit(),
-                _ => byte == pattern,
-            })
+        ["-00000000-000000", "-0000-00-00t00-00-00.000"].into_iter().any(|form| {
+            stamp.len() == form.len()
+                && stamp.bytes().zip(form.bytes()).all(|(byte, pattern)| match pattern {
+                    b'0' => byte.is_ascii_digit(),
+                    _ => byte == pattern,
+                })
+        })
     })
 }
 

@@ -45,7 +45,7 @@ impl Rotation {
             // The next check of all logs reports a log that cannot be read.
             let Ok(current) = windows.logs().stat(&log) else { return false };
             let before = self.seen.get(&log).and_then(Option::as_ref);
-            warrants_check(before, current.as_ref(), self.bounds)
+            warrants_check(before, current.as_ref(), self.bounds.of(&log))
         };
         self.checks_all(now) || logs().any(is_due)
     }
@@ -96,23 +96,24 @@ impl Rotation {
         all: bool,
         now: Timestamp,
     ) -> Result<Vec<String>, WindowsError> {
+        let bounds = self.bounds.of(log);
         let current = windows.logs().stat(log)?;
         let before = self.seen.insert(log.clone(), current.clone()).flatten();
-        if !all && !warrants_check(before.as_ref(), current.as_ref(), self.bounds) {
+        if !all && !warrants_check(before.as_ref(), current.as_ref(), bounds) {
             return Ok(Vec::new());
         }
         let Ok(link) = format!(r"{}\{}", host::LOG_LINKS, log.file_name()).parse() else {
             return Ok(Vec::new());
         };
         let mut observed = observe(windows.logs(), log, &link, current)?;
-        let full = observed.current.as_ref().zip(self.bounds.file_bytes);
+        let full = observed.current.as_ref().zip(bounds.file_bytes);
         if full.is_some_and(|(file, most)| file.bytes >= most) {
             let zeros = windows.logs().begins_with_zeros(log)?;
             let before = self.futile_truncations.remove(log).unwrap_or_default();
             observed.futile_truncations = if zeros { before + 1 } else { 0 };
             self.futile_truncations.insert(log.clone(), observed.futile_truncations);
         }
-        let mut plan = reconcile(log, &link, &observed, self.bounds, now);
+        let mut plan = reconcile(log, &link, &observed, bounds, now);
         let mut problems = std::mem::take(&mut plan.notes);
         problems.extend(execute(&plan, windows));
         Ok(problems)

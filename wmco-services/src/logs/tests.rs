@@ -219,12 +219,17 @@ fn a_link_leads_to_the_log_of_today() {
 fn names_of_rotated_files_are_those_of_the_log_runner() {
     let is = |name: &str| is_rotated(&path(LOG), name);
     assert!(is("containerd-20260131-235959.log") && is("Containerd-20260131-235959.LOG"));
+    assert!(is("containerd-2026-01-31T23-59-59.123.log"));
+    assert!(is("containerd-2026-01-31T23-59-59.123.log.gz"));
     for name in [
         "containerd.log",
         "containerd-20260131-235959.txt",
         "containerd-20260131-2359590.log",
         "containerd-2026013a-235959.log",
         "containerd-20260131_235959.log",
+        "containerd-2026-01-31T23-59-59.123.gz",
+        "containerd-2026-01-31T23-59-59.log.gz",
+        "containerd.log.gz",
         "kubelet-20260131-235959.log",
         "containerdx20260131-235959.log",
         "-20260131-235959.log",
@@ -327,6 +332,38 @@ fn a_program_that_does_not_append_is_told_of_once_and_not_fought() {
     assert!(told[0].contains("zeros"));
     let cuts = host.changes().iter().filter(|(call, _)| *call == Call::LogsTruncate).count();
     assert_eq!(cuts, 8);
+}
+
+/// It writes at its own offset, so what is cut comes back as zeros and costs the copies.
+#[test]
+fn a_program_that_rotates_its_own_log_is_left_to_do_so() {
+    let host = host();
+    let mut rotation = Rotation::new(Bounds::default());
+    let log = path(host::HYBRID_OVERLAY_LOG);
+    let folder = log.parent().unwrap();
+    // As long as it gets before its program begins another, which is more than ours have.
+    host.append(&log, &vec![b'x'; 100 << 20]).unwrap();
+    for nth in 0..5 {
+        let name = format!("hybrid-overlay-2026-01-31T00-00-0{nth}.000.log.gz");
+        host.set_now(turn(nth));
+        host.append(&folder.join(&name).unwrap(), b"x").unwrap();
+    }
+    assert_eq!(rotation.rotate(&host, turn(5)), [""; 0]);
+    assert_eq!(host.file(&log).unwrap().len(), 100 << 20);
+    let mut left = host.logs().names(&folder).unwrap();
+    left.sort();
+    assert_eq!(
+        left,
+        [
+            "hybrid-overlay-2026-01-31T00-00-03.000.log.gz",
+            "hybrid-overlay-2026-01-31T00-00-04.000.log.gz",
+            "hybrid-overlay.log"
+        ]
+    );
+    // A program that does not is bounded all the same.
+    host.append(&log, &vec![b'x'; 100 << 20]).unwrap();
+    rotation.rotate(&host, turn(65));
+    assert_eq!(host.file(&log).unwrap().len(), 0);
 }
 
 #[test]

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use bin_operator::demo::Stage;
+use bin_operator::progress::Progress;
 use serde_json::{Value, json};
 use wmco_core::digest::Sha256;
 use wmco_core::names::{events, host, objects};
@@ -15,7 +16,7 @@ use wmco_services::certs::Bundle;
 use wmco_sim::host::SimHost;
 
 use super::scenery::{
-    addresses, delete_config_map, is_finished, nodes, notes, operate_until_settled,
+    addresses, delete_config_map, is_finished, listed, nodes, notes, operate_until_settled,
     patch_config_map, stage, until,
 };
 
@@ -158,7 +159,45 @@ async fn a_proxy_goes_on_changes_and_goes_off_with_one_restart_per_node() {
     rolled_out(&stage, |host| has(host, &[], None, &[])).await;
     assert_eq!(restarts(&stage), [0, 0, 0]);
     running.stop().await.unwrap();
+
+    // An operator that starts then cannot render anything, and hosts leave all the same.
+    let running = stage.operate(Progress::new()).unwrap();
+    stage.list(&listed(&addresses(2))).unwrap();
+    until(|| (nodes(&stage).len() == 2).then_some(())).await;
+    until(|| told().iter().any(|note| note.contains("httpsProxy")).then_some(())).await;
+    assert!(nodes(&stage).iter().all(|node| is_finished(node)));
+    running.stop().await.unwrap();
     stage.shutdown().await;
+}
+
+/// Its variables and its certificates come into force together.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_join_under_a_proxy_takes_one_restart_more() {
+    let mut taken = Vec::new();
+    for proxy in [false, true] {
+        let stage = stage(1).await;
+        let [pem, _] = new_pem("trusted");
+        if proxy {
+            set_proxy(&stage, &json!({"httpProxy": "http://proxy.test:3128"}));
+            let map = json!({
+                "apiVersion": "v1", "kind": "ConfigMap", "data": {objects::CA_BUNDLE_KEY: pem},
+                "metadata": {
+                    "name": objects::TRUSTED_CA_CONFIG_MAP, "namespace": stage.namespace(),
+                    "labels": {LABEL: "true"},
+                },
+            });
+            stage.cluster.put(&map).unwrap();
+        }
+        let running = operate_until_settled(&stage, &addresses(1)).await;
+        if proxy {
+            let set = [("HTTP_PROXY", "http://proxy.test:3128")];
+            rolled_out(&stage, |host| has(host, &set, Some(digest(&pem)), &[])).await;
+        }
+        taken.extend(restarts(&stage));
+        running.stop().await.unwrap();
+        stage.shutdown().await;
+    }
+    assert_eq!(taken[1], taken[0] + 1);
 }
 
 #[tokio::test(flavor = "multi_thread")]
