@@ -32,6 +32,7 @@ use crate::sources::Sources;
 use contention::Contention;
 use failures::{Attempt, Failures};
 use look::Look;
+pub(crate) use look::named;
 
 /// Everything that the controller needs.
 pub struct Owned {

@@ -21,6 +21,7 @@ use wmco_core::proxy::{ProxyError, ProxySettings};
 use wmco_core::render;
 use wmco_core::secret::Secret as Hidden;
 use wmco_csr::ClusterFacts;
+use wmco_ssh::PrivateKey;
 
 use crate::config::Config;
 use crate::keys::KeySecret;
@@ -107,13 +108,28 @@ fn private_key_at(sources: &Sources, namespace: &str, key: &str) -> Option<Hidde
     Some(Hidden::new(secret.data.as_ref()?.get(key)?.0.clone()))
 }
 
-/// The keys that let people in to Machines that are made from now on, and the version of the Secret that says so.
-pub fn user_data_keys(sources: &Sources) -> Option<(BTreeSet<AuthorizedKey>, String)> {
+/// The version of the user data of new Machines, if these keys let in with them.
+pub fn right_user_data<'a>(
+    sources: &Sources,
+    keys: impl IntoIterator<Item = &'a PrivateKey>,
+) -> Option<String> {
     let [of_machine_api, _] = &sources.user_data;
     let secret = only(&of_machine_api.secret)?;
-    let bytes = secret.data.as_ref()?.get(objects::USER_DATA_KEY)?;
-    let text = std::str::from_utf8(&bytes.0).ok()?;
-    Some((render::user_data_keys(text), secret.resource_version()?))
+    user_data_lets_in(&secret, keys).then(|| secret.resource_version())?
+}
+
+/// Whether a Machine with the user data of `secret` lets each of these keys in.
+pub fn user_data_lets_in<'a>(
+    secret: &Secret,
+    keys: impl IntoIterator<Item = &'a PrivateKey>,
+) -> bool {
+    let data = secret.data.as_ref().and_then(|data| data.get(objects::USER_DATA_KEY));
+    let text = data.and_then(|bytes| std::str::from_utf8(&bytes.0).ok());
+    let there = text.map(render::user_data_keys).unwrap_or_default();
+    keys.into_iter().all(|key| {
+        let public = AuthorizedKey::try_from(key.public());
+        public.is_ok_and(|public| there.contains(&public))
+    })
 }
 
 /// The Secret with WICD's token, whatever is in it.

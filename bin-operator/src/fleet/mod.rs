@@ -14,7 +14,6 @@ use jiff::Timestamp;
 use tokio::sync::watch;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
-use wmco_core::authorized_key::AuthorizedKey;
 use wmco_core::ca_bundle::{Injected, Injection, ProxyTrust};
 use wmco_core::fleet::{self, Assignments, Intent, Notice, Patience, SlotWaits, Topic};
 use wmco_core::host_record::RecordChange;
@@ -189,7 +188,10 @@ impl Fleet {
         {
             memory.logged_in(&instance, login, result, at.saturating_duration_since(self.begun));
         }
-        let right_user_data = keys.as_ref().and_then(|keys| self.right_user_data(keys));
+        let right_user_data = keys.as_ref().and_then(|keys| {
+            let all = keys.files().map(|file| &*file.parsed);
+            snapshot::right_user_data(&self.sources, all)
+        });
         let seen = fleet::Seen {
             nodes,
             claims: &claims,
@@ -336,16 +338,6 @@ impl Fleet {
         Keys::parse(snapshot::key_secret(sources, namespace), |problem| {
             problems.insert(problem.into(), Duration::ZERO);
         })
-    }
-
-    /// The version of the user data of new Machines, if these keys let in with them.
-    fn right_user_data(&self, keys: &Keys) -> Option<String> {
-        let (there, version) = snapshot::user_data_keys(&self.sources)?;
-        let lets_in = keys.files().all(|file| {
-            let public = AuthorizedKey::try_from(file.parsed.public());
-            public.is_ok_and(|public| there.contains(&public))
-        });
-        lets_in.then_some(version)
     }
 
     /// Renders what hosts get; while that is not possible, the last rendering stays in force.

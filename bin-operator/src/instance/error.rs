@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use wmco_core::host_record::RecordRefused;
-use wmco_core::names::{events, host};
+use wmco_core::names::{events, host, objects};
 use wmco_core::node::{FailureKind, HostSeen, InstanceInputs};
 use wmco_core::protocol::HostStep;
 use wmco_core::reach::{Reach, Unreachable};
@@ -106,6 +106,25 @@ pub enum StepError {
         /// What it said.
         source: kube::Error,
     },
+    /// A Machine that is made now would refuse us as well.
+    #[error(
+        "the machine is not deleted for replacement, since secret {} of {} does not let our keys in, so that the next \
+         one would refuse us, too; see who writes it",
+        objects::USER_DATA_SECRET,
+        objects::MACHINE_API_NAMESPACE
+    )]
+    UserDataRefuses,
+    /// Nobody knows whether a Machine that is made now would let us in.
+    #[error(
+        "the machine is not deleted for replacement, since the api server did not show the user data of new machines, \
+         secret {} of {}; if the operator may not read it, apply the rights in its deployment again",
+        objects::USER_DATA_SECRET,
+        objects::MACHINE_API_NAMESPACE
+    )]
+    UserDataUnread {
+        /// What it said.
+        source: kube::Error,
+    },
     /// Another process leads.
     #[error(transparent)]
     NotLeading(#[from] NotLeading),
@@ -164,7 +183,9 @@ impl StepError {
             | Self::Record(_)
             | Self::Refused { .. }
             | Self::RemovedKeyLetIn
-            | Self::Step { .. } => false,
+            | Self::Step { .. }
+            | Self::UserDataRefuses
+            | Self::UserDataUnread { .. } => false,
         }
     }
 
@@ -181,7 +202,10 @@ impl StepError {
     pub const fn event_reason(&self, instance: &InstanceInputs) -> &'static str {
         match self {
             Self::OtherHostKey { .. } => events::HOST_KEY_MISMATCH,
-            Self::MachineKept | Self::NotDeleted { .. } => events::MACHINE_DELETION_FAILED,
+            Self::MachineKept
+            | Self::NotDeleted { .. }
+            | Self::UserDataRefuses
+            | Self::UserDataUnread { .. } => events::MACHINE_DELETION_FAILED,
             _ if instance.machine.is_some() => events::MACHINE_SETUP_FAILURE,
             _ => events::INSTANCE_SETUP_FAILURE,
         }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use k8s_openapi::api::core::v1::{Node, Pod};
+use k8s_openapi::api::core::v1::{Node, Pod, Secret};
 use kube::api::{
     ApiResource, DeleteParams, DynamicObject, GroupVersionKind, ListParams, Patch, PatchParams,
     Preconditions,
@@ -17,7 +17,9 @@ use wmco_core::names::{host, objects};
 use wmco_core::node::{Action, HostSeen, HostWork, NodePatch, NodeSearch, Outcome};
 use wmco_core::protocol::{AgentLocation, FreshFolder, Probe, ReportLine};
 use wmco_core::winpath::WindowsPath;
-use wmco_ssh::{ApplyOutcome, Blob, HostAgent as _, Lease, NoReport, Pool, ProbeOutcome};
+use wmco_ssh::{
+    ApplyOutcome, Blob, HostAgent as _, Lease, NoReport, Pool, PrivateKey, ProbeOutcome,
+};
 
 use super::error::{Failure, StepError, api};
 use super::inputs::WorkerInputs;
@@ -28,7 +30,9 @@ use crate::host_reports::HostReports;
 use crate::leader::Leadership;
 use crate::metrics::{ActionLabels, Metrics};
 use crate::nodes::Nodes;
+use crate::owned::named;
 use crate::progress::{Progress, ProgressKind};
+use crate::snapshot;
 use crate::work::WorkStates;
 
 /// The view of one step: its inputs, the connection to the host, and the news to report.
@@ -308,6 +312,7 @@ impl Executor {
         permit: &ReplacementPermit,
         turn: &mut Turn<'_>,
     ) -> Result<Outcome, StepError> {
+        self.would_let_in(&turn.inputs.keys).await?;
         let uid = Some(permit.uid().to_owned());
         let params = DeleteParams {
             preconditions: Some(Preconditions { uid, ..Preconditions::default() }),
@@ -328,6 +333,19 @@ impl Executor {
             Err(source) => return Err(StepError::NotDeleted { source }),
         }
         Ok(Outcome::MachineDeleted)
+    }
+
+    /// Looks whether a Machine that is made now would let these keys in, in the API server itself: a cache that is told
+    /// nothing any more, as without the rights, shows what was there before.
+    async fn would_let_in(&self, keys: &[Arc<PrivateKey>]) -> Result<(), StepError> {
+        let secrets: Api<Secret> =
+            Api::namespaced(self.client.clone(), objects::MACHINE_API_NAMESPACE);
+        let secret = named(&secrets, objects::USER_DATA_SECRET).await;
+        let secret = secret.map_err(|source| StepError::UserDataUnread { source })?;
+        let lets_in = |secret: Arc<Secret>| {
+            snapshot::user_data_lets_in(&secret, keys.iter().map(AsRef::as_ref))
+        };
+        if secret.is_some_and(lets_in) { Ok(()) } else { Err(StepError::UserDataRefuses) }
     }
 }
 

@@ -127,7 +127,7 @@ fn token(secret: &Secret) -> FoundTokenSecret {
 ///
 /// # Errors
 /// The API server does not answer.
-pub(super) async fn named<K>(api: &Api<K>, name: &str) -> kube::Result<Option<Arc<K>>>
+pub(crate) async fn named<K>(api: &Api<K>, name: &str) -> kube::Result<Option<Arc<K>>>
 where
     K: Clone + Debug + DeserializeOwned,
 {

@@ -82,6 +82,11 @@ impl NodeFacts {
         self.has_mark(names::UPGRADING_LABEL)
     }
 
+    /// Whether the operator has cordoned it, so that it serves nobody however ready it is.
+    pub fn is_cordoned_by_us(&self) -> bool {
+        self.annotation(names::CORDONED_ANNOTATION).is_some()
+    }
+
     /// Version that fully configured it.
     pub fn version(&self) -> Option<&str> {
         self.annotation(names::VERSION_ANNOTATION)

@@ -238,7 +238,7 @@ impl fmt::Display for Held {
             Self::TooMany => f.write_str("its machineset has more machines than it is to have"),
             Self::TooFew => f.write_str("its machineset lacks machines"),
             Self::Unhealthy { first } => {
-                write!(f, "{} is not ready with the operator's version", Called(first))
+                write!(f, "{} is not in service with the operator's version", Called(first))
             }
             Self::ReplacedFirst { first } => {
                 write!(f, "{} of its machineset is replaced first", Called(first))

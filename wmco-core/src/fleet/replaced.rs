@@ -47,10 +47,10 @@ impl<'a> Health<'a> {
         instances.get(*self.numbers.get(machine.facts.name.as_str())?)
     }
 
-    /// Whether an instance works, with the operator's version.
+    /// Whether an instance is configured with the operator's version.
     pub(super) fn is_healthy(&self, assignment: &Assignment<'_>) -> bool {
         let version = assignment.node.and_then(NodeFacts::version);
-        works(assignment) && version == Some(self.version)
+        is_configured(assignment) && version == Some(self.version)
     }
 
     /// The MachineSet of an instance's Machine.
@@ -91,10 +91,16 @@ impl<'a> Health<'a> {
     }
 }
 
-/// Whether an instance works: it is a ready node with any configured version.
-pub(super) fn works(assignment: &Assignment<'_>) -> bool {
+/// Whether an instance is a ready node with any configured version.
+pub(super) fn is_configured(assignment: &Assignment<'_>) -> bool {
     let is_node = |node: &NodeFacts| node.ready && node.version().is_some();
     assignment.node.is_some_and(is_node) && !matches!(assignment.because, Because::Unfit(_))
+}
+
+/// Whether an instance works: it is configured, and the operator has not cordoned it, as it has one that gets its version
+/// until it was looked at once more.
+pub(super) fn works(assignment: &Assignment<'_>) -> bool {
+    is_configured(assignment) && !assignment.node.is_some_and(NodeFacts::is_cordoned_by_us)
 }
 
 impl<'a> Replaced<'a> {
@@ -134,16 +140,19 @@ impl<'a> Replaced<'a> {
         Self(sets)
     }
 
-    /// Changes that put replacements back on record of which somebody deleted the record.
+    /// Changes that put replacements back on record of which somebody deleted the record, or put an older one in its place.
     pub(super) fn off_record(
         &self,
         machines: &Machines,
         observed: &Observed<'_>,
     ) -> BTreeMap<String, RecordChange> {
-        let lost = self.0.iter().filter(|(name, _)| {
+        let lost = self.0.iter().filter(|(name, set)| {
             let record = observed.hosts.record(&key(name));
             let is_there = machines.get(name).is_some_and(|machine| !machine.facts.is_deleted);
-            record.is_none() && !is_there && !observed.hosts.is_damaged(&key(name))
+            let is_lost = record.is_none_or(|record| {
+                record.replaced_in.is_none() && record.machine.as_deref() == set.uid
+            });
+            is_lost && !is_there && !observed.hosts.is_damaged(&key(name))
         });
         let change = |(name, set): (&&str, &InSet<'_>)| {
             let (machine, of) = (set.uid.map(str::to_owned), set.of);

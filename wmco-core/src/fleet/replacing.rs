@@ -20,7 +20,6 @@ use crate::host_record::{HostRecord, KnownHosts, RecordChange};
 use crate::limits;
 use crate::login_keys::LoginKeys;
 use crate::machines::{Machine, Machines, Unfit, key};
-use crate::names;
 
 /// Gives permits to Machines whose hosts refuse our key, as long as there are `slots`. A Machine that does not work
 /// uses the slot that its MachineSet holds because of it.
@@ -184,7 +183,7 @@ impl<'a> Gate<'a> {
             let assignment = health.assignment(sibling, instances);
             sibling.instance != Err(Unfit::Ignored)
                 && !refusing.contains(name)
-                && !assignment.is_some_and(|assignment| health.is_healthy(assignment))
+                && !assignment.is_some_and(|it| health.is_healthy(it) && works(it))
         };
         let mut siblings: BTreeMap<&str, Vec<&Machine>> = BTreeMap::new();
         for machine in health.machines.iter().filter(|machine| !machine.facts.is_deleted) {
@@ -284,9 +283,7 @@ impl<'a> Gate<'a> {
     /// not been ready for long. Any other one may have worked a moment ago.
     fn has_not_succeeded(&self, machine: &Machine, assignment: &Assignment<'_>) -> bool {
         let name = machine.facts.name.as_str();
-        let is_held = |node: &NodeFacts| {
-            node.holds_slot() || node.annotation(names::CORDONED_ANNOTATION).is_some()
-        };
+        let is_held = |node: &NodeFacts| node.holds_slot() || node.is_cordoned_by_us();
         let is_out = assignment.node.is_some_and(is_held) || self.long_unready.contains(name);
         self.successors.contains(name) && !works(assignment) && is_out
     }

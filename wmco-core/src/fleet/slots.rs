@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use super::made::Made;
-use super::replaced::{Health, Replaced};
+use super::replaced::{Health, Replaced, is_configured};
 use super::{Assignment, Because, DisruptionPermit, Observed};
 use crate::facts::NodeFacts;
 use crate::fleet::Intent;
@@ -148,9 +148,10 @@ impl Slots {
         for instance in instances {
             let Some(node) = instance.node_name() else { continue };
             let Some(set) = replaced.waits_for(instance, health) else { continue };
-            if self.disrupted.contains(node) {
+            let holds = self.disrupted.contains(node);
+            if holds && !is_configured(instance) {
                 *holders.entry(set).or_default() += 1;
-            } else if may_borrow(instance) {
+            } else if !holds && may_borrow(instance) {
                 self.lent.insert(node.to_owned(), set.to_owned());
             }
         }

@@ -340,3 +340,28 @@ fn a_drain_whose_end_is_not_answered_is_over() {
 fn cases() -> u32 {
     std::env::var("PROPTEST_CASES").ok().and_then(|text| text.parse().ok()).unwrap_or(400)
 }
+
+/// A successor refuses the key after it got its version, and before it was uncordoned: it goes in the slot that its
+/// MachineSet holds.
+#[test]
+fn a_successor_that_refuses_us_before_it_is_in_service_is_made_anew() {
+    let start = Start { hosts: 1, budget: 1, features: 0, configured: true, sets: 3 };
+    let events = [
+        Event::Round(0),
+        Event::Of(MachineEvent::Scale(0, 3)),
+        Event::Key(KeyEvent::AddNext),
+        Event::Round(160),
+        Event::Key(KeyEvent::Change),
+        Event::Wait,
+        Event::Key(KeyEvent::Return),
+    ];
+    settles(&mut after(start, &events)).unwrap();
+}
+
+/// It is to be upgraded then: its MachineSet's slot is its own.
+#[test]
+fn a_successor_is_upgraded_before_it_is_in_service() {
+    let start = Start { hosts: 1, budget: 1, features: 0, configured: true, sets: 3 };
+    let events = [Event::Key(KeyEvent::Change), Event::CrashIn(27), Event::Wait, Event::Bump];
+    settles(&mut after(start, &events)).unwrap();
+}

@@ -6,14 +6,28 @@ use serde_json::Value;
 
 use super::super::metadata::{MEDIA_TYPE, PREFIX};
 use super::super::{ANNOTATIONS as FILE, DOCKERFILE as IMAGE_FILE, MANIFESTS, METADATA};
-use super::{ANNOTATIONS, CHANNELS, DEFAULT_CHANNEL, DOCKERFILE, FOLDERS, Found};
+use super::{
+    ANNOTATIONS, CHANNELS, DEFAULT_CHANNEL, DEPENDENCIES, DOCKERFILE, FOLDERS, Found, items, text,
+};
 
 const REQUIRED: [&str; 5] = ["mediatype", "manifests", "metadata", "package", "channels"];
+
+/// Where a bundle says what it needs; it need not.
+const NEEDS: &str = "metadata/dependencies.yaml";
+
+/// What a bundle may need, with the members that tell it.
+const NEEDED: [(&str, &[&str]); 4] = [
+    ("olm.package", &["packageName", "version"]),
+    ("olm.gvk", &["group", "kind", "version"]),
+    ("olm.label", &["label"]),
+    ("olm.constraint", &["failureMessage"]),
+];
 
 /// Usual channel names, or their prefixes.
 const USUAL_CHANNELS: [&str; 3] = ["candidate", "fast", "stable"];
 
 pub(super) fn check(files: &BTreeMap<String, String>, found: &mut Found) {
+    dependencies(files, found);
     let Some(annotations) = files.get(FILE).and_then(|text| annotations(text)) else {
         found.push(ANNOTATIONS, FILE, "holds no annotations, write them below `annotations`");
         return;
@@ -37,6 +51,34 @@ pub(super) fn check(files: &BTreeMap<String, String>, found: &mut Found) {
     channels(value("channels"), value("channel.default"), found);
     if let Some(image) = files.get(IMAGE_FILE) {
         labels(image, &annotations, found);
+    }
+}
+
+fn dependencies(files: &BTreeMap<String, String>, found: &mut Found) {
+    let Some(file) = files.get(NEEDS) else { return };
+    let known = NEEDED.map(|(kind, _)| kind).join(", ");
+    let Some(file) = serde_saphyr::from_str::<Value>(file).ok().filter(Value::is_object) else {
+        return found.push(
+            DEPENDENCIES,
+            NEEDS,
+            "is no YAML with a list `dependencies`, correct it",
+        );
+    };
+    for needed in items(&file, "/dependencies") {
+        let kind = text(needed, "/type");
+        let members = NEEDED.iter().find(|(known, _)| *known == kind).map(|(_, members)| *members);
+        let lacks = |member: &&&str| text(needed, &format!("/value/{member}")).is_empty();
+        match members.map(|members| members.iter().find(lacks)) {
+            None => {
+                let text = format!("needs something of type `{kind}`, write one of {known}");
+                found.push(DEPENDENCIES, NEEDS, text);
+            }
+            Some(Some(member)) => {
+                let text = format!("needs an {kind} without `value.{member}`, add it");
+                found.push(DEPENDENCIES, NEEDS, text);
+            }
+            Some(None) => {}
+        }
     }
 }
 

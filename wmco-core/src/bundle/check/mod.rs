@@ -5,7 +5,7 @@
 
 mod metadata;
 mod objects;
-mod range;
+pub(super) mod range;
 mod service_version;
 #[cfg(test)]
 mod tests;
@@ -81,6 +81,13 @@ impl fmt::Display for Problem {
 
 /// The format of bundles.
 const FORMAT: &str = "https://github.com/operator-framework/operator-registry/blob/master/docs/design/operator-bundle.md";
+/// What other bundles a bundle may need.
+const NEEDS: &str =
+    "https://olm.operatorframework.io/docs/concepts/olm-architecture/dependency-resolution/";
+/// Limits of objects that concern the whole cluster.
+const CLUSTER_WIDE: &str = "https://olm.operatorframework.io/docs/advanced-tasks/";
+/// Rules of roles.
+const ROLES: &str = "https://kubernetes.io/docs/reference/access-authn-authz/rbac/";
 /// Kinds of objects that a bundle may hold.
 const KINDS: &str = "https://olm.operatorframework.io/docs/tasks/creating-operator-manifests/#packaging-additional-objects-alongside-an-operator";
 /// Checks that apply to every bundle.
@@ -116,6 +123,7 @@ rules! {
     FOLDERS = error("folders", FORMAT);
     DEFAULT_CHANNEL = error("default-channel", FORMAT);
     DOCKERFILE = error("dockerfile-labels", FORMAT);
+    DEPENDENCIES = error("dependencies", NEEDS);
     CHANNELS = warning("channel-names", CHANNEL_NAMES);
     ONE_OBJECT = error("one-object-per-file", FORMAT);
     ONE_SERVICE_VERSION = error("one-service-version", FORMAT);
@@ -124,6 +132,9 @@ rules! {
     SERVICE_ACCOUNT = error("service-account", VALIDATION);
     DEFINITIONS = error("owned-definitions", VALIDATION);
     REMOVED_APIS = error("removed-apis", VALIDATION);
+    ROLE_RULES = error("role-rules", ROLES);
+    DISRUPTION_BUDGET = error("pod-disruption-budget", CLUSTER_WIDE);
+    PRIORITY_CLASS = error("priority-class", CLUSTER_WIDE);
     SIZE = error("size", VALIDATION);
     TYPES = error("types", MANIFEST);
     NAME = error("name", VALIDATION);
@@ -132,6 +143,7 @@ rules! {
     SKIP_RANGE = error("skip-range", MANIFEST);
     INSTALL_MODES = error("install-modes", VALIDATION);
     INSTALL = error("install", VALIDATION);
+    WEBHOOKS = error("webhooks", VALIDATION);
     FIELDS = error("required-fields", MANIFEST);
     EXAMPLES = error("examples", VALIDATION);
     PROVIDER = error("provider", VALIDATION);

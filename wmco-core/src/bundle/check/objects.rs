@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::Value;
 
 use super::{
-    DEFINITIONS, Found, OBJECT_NAMES, REMOVED_APIS, SERVICE_ACCOUNT, SERVICE_VERSION,
-    SUPPORTED_KINDS, items, text,
+    DEFINITIONS, DISRUPTION_BUDGET, Found, OBJECT_NAMES, PRIORITY_CLASS, REMOVED_APIS, ROLE_RULES,
+    SERVICE_ACCOUNT, SERVICE_VERSION, SUPPORTED_KINDS, items, text,
 };
 use crate::text::is_dns_subdomain;
 
@@ -76,7 +76,41 @@ pub(super) fn check(manifests: &BTreeMap<&str, Value>, found: &mut Found) {
             let text = format!("has apiVersion {version}, which clusters do not serve any more");
             found.push(REMOVED_APIS, file, text);
         }
+        of_kind(kind, file, object, found);
     }
+}
+
+/// What holds for objects of one kind.
+fn of_kind(kind: &str, file: &str, object: &Value, found: &mut Found) {
+    match kind {
+        "Role" | "ClusterRole" if items(object, "/rules").any(|rule| !is_whole(rule)) => {
+            found.push(ROLE_RULES, file, NOT_WHOLE);
+        }
+        "PodDisruptionBudget" => {
+            let spec = |field: &str| object.pointer(&format!("/spec/{field}"));
+            let none = [Value::from(0), Value::from("0"), Value::from("0%")];
+            let all = spec("minAvailable").is_some_and(|least| least == "100%");
+            if all || spec("maxUnavailable").is_some_and(|most| none.contains(most)) {
+                let text = "lets no pod go, so nodes cannot be drained; let one go";
+                found.push(DISRUPTION_BUDGET, file, text);
+            }
+        }
+        "PriorityClass" if object.get("globalDefault") == Some(&Value::Bool(true)) => {
+            let text = "has globalDefault, which changes all pods of the cluster; leave it out";
+            found.push(PRIORITY_CLASS, file, text);
+        }
+        _ => {}
+    }
+}
+
+/// What is wrong with a rule that is not [whole](is_whole).
+pub(super) const NOT_WHOLE: &str =
+    "has a rule without verbs, or without apiGroups and resources or nonResourceURLs; add them";
+
+/// Whether a rule of a role says what may be done, and with what.
+pub(super) fn is_whole(rule: &Value) -> bool {
+    let has = |field: &str| items(rule, &format!("/{field}")).next().is_some();
+    has("verbs") && (has("nonResourceURLs") || has("apiGroups") && has("resources"))
 }
 
 /// Checks that the objects and the ClusterServiceVersion agree.

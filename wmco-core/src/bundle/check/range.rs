@@ -1,43 +1,79 @@
 //! Ranges of versions, as the Operator Lifecycle Manager reads them.
 //!
-//! Source: <https://pkg.go.dev/github.com/blang/semver/v4#ParseRange>; `x` in place of a number is not supported.
+//! Source: <https://pkg.go.dev/github.com/blang/semver/v4#ParseRange>.
 
 use std::cmp::Ordering;
 
 use semver::Version;
 
-/// Whether a comparison holds for an ordering of two versions.
-type Holds = fn(Ordering) -> bool;
-
-/// Operators, longer ones first.
-const OPERATORS: [(&str, Holds); 8] = [
-    (">=", Ordering::is_ge),
-    ("<=", Ordering::is_le),
-    ("!=", Ordering::is_ne),
-    ("==", Ordering::is_eq),
-    (">", Ordering::is_gt),
-    ("<", Ordering::is_lt),
-    ("!", Ordering::is_ne),
-    ("=", Ordering::is_eq),
-];
-
 /// Whether `version` is in the range: alternatives separated by `||`, comparisons separated by blanks, all of which
 /// have to hold. `None` if the text is no range.
-pub(super) fn contains(range: &str, version: &Version) -> Option<bool> {
+pub(in crate::bundle) fn contains(range: &str, version: &Version) -> Option<bool> {
     let mut is_in = false;
     for alternative in range.split("||") {
+        let comparisons = comparisons(alternative);
+        if comparisons.is_empty() {
+            return None;
+        }
         let mut holds = true;
-        let mut comparisons = alternative.split_whitespace().peekable();
-        comparisons.peek()?;
-        for comparison in comparisons {
-            let operator = OPERATORS.iter().find(|(sign, _)| comparison.starts_with(sign));
-            let (sign, is) = operator.copied().unwrap_or(("", Ordering::is_eq));
-            let other: Version = comparison.strip_prefix(sign)?.parse().ok()?;
-            holds &= is(version.cmp_precedence(&other));
+        for comparison in &comparisons {
+            holds &= is_true(comparison, version)?;
         }
         is_in |= holds;
     }
     Some(is_in)
+}
+
+/// The comparisons of an alternative. Blanks after a sign belong to its comparison.
+fn comparisons(alternative: &str) -> Vec<String> {
+    let mut all: Vec<String> = Vec::new();
+    for part in alternative.split_whitespace() {
+        match all.last_mut().filter(|last| last.ends_with(['<', '>', '='])) {
+            Some(last) => last.push_str(part),
+            None => all.push(part.to_owned()),
+        }
+    }
+    all
+}
+
+/// Whether one comparison holds; `None` if it is none.
+fn is_true(comparison: &str, version: &Version) -> Option<bool> {
+    let operand = comparison.trim_start_matches(['<', '>', '=', '!']);
+    // The versions that are equal to the operand, from the first to before the last.
+    let (first, last) = span(operand)?;
+    let [from_first, from_last] =
+        [&first, &last].map(|limit| version.cmp_precedence(limit) != Ordering::Less);
+    let is_equal = if first == last {
+        version.cmp_precedence(&first).is_eq()
+    } else {
+        from_first && !from_last
+    };
+    Some(match comparison.strip_suffix(operand)? {
+        "" | "=" | "==" => is_equal,
+        "!" | "!=" => !is_equal,
+        "<" => !from_first,
+        ">=" => from_first,
+        "<=" => !from_first || is_equal,
+        ">" => from_first && !is_equal,
+        _ => return None,
+    })
+}
+
+/// A version twice, or of one whose last numbers are `x` the first that it stands for and the first that it does not.
+fn span(operand: &str) -> Option<(Version, Version)> {
+    let parts: Vec<&str> = operand.split('.').collect();
+    let number = |text: &str| text.parse::<u64>().ok();
+    match parts[..] {
+        [major, "x"] | [major, "x", "x"] => {
+            let major = number(major)?;
+            Some((Version::new(major, 0, 0), Version::new(major.checked_add(1)?, 0, 0)))
+        }
+        [major, minor, "x"] => {
+            let (major, minor) = (number(major)?, number(minor)?);
+            Some((Version::new(major, minor, 0), Version::new(major, minor.checked_add(1)?, 0)))
+        }
+        _ => operand.parse().ok().map(|version: Version| (version.clone(), version)),
+    }
 }
 
 #[cfg(test)]
@@ -52,7 +88,35 @@ mod tests {
         assert_eq!(is_in("<1.0.0 || >=1.5.0", "1.5.0"), Some(true));
         assert_eq!(is_in(">=0.0.0 <2.0.0", "1.0.0-rc.1"), Some(true), "others pass over these");
         assert_eq!([is_in("!=1.0.0", "1.0.0"), is_in("1.0.0", "1.0.0")], [Some(false), Some(true)]);
-        for none in ["", " ", "^1.0.0", "~1.2.0", ">=0.1 <0.2.0", "all", "1.0.0 ||", ">= 1.0.0"] {
+        assert_eq!(
+            [is_in(">= 1.0.0", "1.0.0"), is_in("> 1.0.0", "1.0.0")],
+            [Some(true), Some(false)]
+        );
+        for (range, [before, within, after]) in [
+            ("1.2.x", [false, true, false]),
+            ("!=1.2.x", [true, false, true]),
+            ("<1.2.x", [true, false, false]),
+            ("<=1.2.x", [true, true, false]),
+            (">1.2.x", [false, false, true]),
+            (">= 1.2.x", [false, true, true]),
+        ] {
+            let found = ["1.1.9", "1.2.7", "1.3.0"].map(|version| is_in(range, version));
+            assert_eq!(found, [Some(before), Some(within), Some(after)], "{range}");
+        }
+        assert_eq!([is_in("1.x", "1.9.9"), is_in("1.x.x", "2.0.0")], [Some(true), Some(false)]);
+        for none in [
+            "",
+            " ",
+            "^1.0.0",
+            "~1.2.0",
+            ">=0.1 <0.2.0",
+            "all",
+            "1.0.0 ||",
+            "! 1.0.0",
+            "x",
+            "1.x.2",
+            "=>1.0.0",
+        ] {
             assert_eq!(is_in(none, "1.0.0"), None, "{none}");
         }
     }

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeSet;
 
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
 use semver::Version;
 use serde_json::Value;
 
@@ -9,8 +11,10 @@ use super::super::csv::FEATURES as FEATURE_PREFIX;
 use super::{
     CAPABILITIES, CATEGORIES, CONTACTS, DIGESTS, EXAMPLES, FEATURES, FIELDS, Found, ICON, INSTALL,
     INSTALL_MODES, MIN_KUBERNETES, NAME, NO_MIN_KUBERNETES, PROVIDER, RELATED_IMAGES, REPLACES,
-    REQUESTS, Rule, SKIP_RANGE, SUGGESTED_NAMESPACE, VERSION, items, range, text,
+    REQUESTS, ROLE_RULES, Rule, SKIP_RANGE, SUGGESTED_NAMESPACE, VERSION, WEBHOOKS, items, objects,
+    range, text,
 };
+use crate::registries::ImageReference;
 use crate::text::{is_dns_label, is_dns_subdomain};
 
 const CAPABILITY_LEVELS: [&str; 5] =
@@ -205,6 +209,7 @@ impl<'a> Looked<'a> {
         }
         let deployments = || items(self.object, "/spec/install/spec/deployments");
         let mut accounts: BTreeSet<&str> = BTreeSet::new();
+        let mut names: BTreeSet<&str> = BTreeSet::new();
         if deployments().next().is_none() {
             self.problem(INSTALL, "spec.install.spec.deployments is empty, add the operator's");
         }
@@ -218,6 +223,15 @@ impl<'a> Looked<'a> {
                     INSTALL,
                     format!("deployment `{name}` has no name or no container, add it"),
                 );
+            } else if !names.insert(name) {
+                self.problem(INSTALL, format!("deployment `{name}` is there twice, leave one out"));
+            }
+            if !selects_its_pods(deployment) {
+                let text = format!(
+                    "deployment `{name}` does not select its own pods: write the same labels to spec.selector.matchLabels \
+                     and spec.template.metadata.labels"
+                );
+                self.problem(INSTALL, text);
             }
             for container in items(deployment, "/spec/template/spec/containers") {
                 let lacks = |what: &str| {
@@ -243,6 +257,21 @@ impl<'a> Looked<'a> {
                     );
                     self.problem(INSTALL, text);
                 }
+                if items(granted, "/rules").any(|rule| !objects::is_whole(rule)) {
+                    self.problem(
+                        ROLE_RULES,
+                        format!("{field} of `{account}`: {}", objects::NOT_WHOLE),
+                    );
+                }
+            }
+        }
+        for webhook in items(self.object, "/spec/webhookdefinitions") {
+            let (name, serves) = (text(webhook, "/generateName"), text(webhook, "/deploymentName"));
+            if !names.contains(serves) {
+                let text = format!(
+                    "webhook `{name}` is served by deployment `{serves}`, which there is not"
+                );
+                self.problem(WEBHOOKS, text);
             }
         }
     }
@@ -251,7 +280,10 @@ impl<'a> Looked<'a> {
         let related: BTreeSet<&str> =
             items(self.object, "/spec/relatedImages").map(|it| text(it, "/image")).collect();
         let used = items(self.object, "/spec/install/spec/deployments")
-            .flat_map(|deployment| items(deployment, "/spec/template/spec/containers"))
+            .flat_map(|deployment| {
+                items(deployment, "/spec/template/spec/initContainers")
+                    .chain(items(deployment, "/spec/template/spec/containers"))
+            })
             .map(|container| text(container, "/image"));
         for image in used.chain(self.annotation("containerImage")) {
             if !related.contains(image) {
@@ -261,11 +293,20 @@ impl<'a> Looked<'a> {
                 self.problem(RELATED_IMAGES, text);
             }
         }
-        for image in related.into_iter().filter(|image| !image.contains("@sha256:")) {
-            self.problem(
-                DIGESTS,
-                format!("image {image} has no digest; a mirror may hold another one of its tag"),
-            );
+        for image in related {
+            if image.parse::<ImageReference>().is_err() {
+                self.problem(
+                    RELATED_IMAGES,
+                    format!("image {image} is no name of an image, correct it"),
+                );
+            } else if !image.contains("@sha256:") {
+                self.problem(
+                    DIGESTS,
+                    format!(
+                        "image {image} has no digest; a mirror may hold another one of its tag"
+                    ),
+                );
+            }
         }
     }
 
@@ -284,8 +325,7 @@ impl<'a> Looked<'a> {
                 let url = text(entry, "/url");
                 let is_wrong =
                     fields.iter().any(|field| text(entry, &format!("/{field}")).is_empty())
-                        || (!url.is_empty()
-                            && url.parse::<http::Uri>().is_ok_and(|uri| uri.host().is_none()))
+                        || (!url.is_empty() && !is_url(url))
                         || (list == "maintainers" && !text(entry, "/email").contains('@'));
                 if is_wrong {
                     self.problem(
@@ -297,7 +337,9 @@ impl<'a> Looked<'a> {
         }
         let icons: Vec<&Value> = items(self.object, "/spec/icon").collect();
         let is_icon = |icon: &Value| {
-            !text(icon, "/base64data").is_empty() && ICON_TYPES.contains(&text(icon, "/mediatype"))
+            let data = BASE64_STANDARD.decode(text(icon, "/base64data"));
+            data.is_ok_and(|data| !data.is_empty())
+                && ICON_TYPES.contains(&text(icon, "/mediatype"))
         };
         if !matches!(icons.as_slice(), [icon] if is_icon(icon)) {
             let known = ICON_TYPES.join(", ");
@@ -307,6 +349,21 @@ impl<'a> Looked<'a> {
             );
         }
     }
+}
+
+/// Whether a deployment's selector means the pods of its template.
+fn selects_its_pods(deployment: &Value) -> bool {
+    let labels = |pointer: &str| deployment.pointer(pointer).and_then(Value::as_object);
+    let has = labels("/spec/template/metadata/labels");
+    labels("/spec/selector/matchLabels").is_some_and(|asked| {
+        asked.iter().all(|(name, value)| has.and_then(|has| has.get(name)) == Some(value))
+    })
+}
+
+/// Whether people can follow it.
+fn is_url(text: &str) -> bool {
+    let url = text.parse::<http::Uri>();
+    url.is_ok_and(|url| url.host().is_some() && matches!(url.scheme_str(), Some("http" | "https")))
 }
 
 /// The version at the end of the name of a ClusterServiceVersion.

@@ -97,6 +97,22 @@ fn annotations_are_all_there() {
 }
 
 #[test]
+fn what_a_bundle_needs_is_of_a_kind_that_is_known() {
+    let file = "metadata/dependencies.yaml";
+    for wrong in [
+        "dependencies: [",
+        "[]",
+        "dependencies: [{type: olm.nope, value: {}}]",
+        "dependencies: [{type: olm.package, value: {packageName: a}}]",
+        "dependencies: [{type: olm.gvk, value: {group: a, kind: B}}]",
+    ] {
+        breaks_text(DEPENDENCIES, file, wrong);
+    }
+    let right = "dependencies: [{type: olm.package, value: {packageName: a, version: '>1.0.0'}}]";
+    change_breaks(&[], |files| drop(files.insert(file.to_owned(), right.to_owned())));
+}
+
+#[test]
 fn labels_of_the_image_are_the_annotations() {
     breaks_text(DOCKERFILE, "Dockerfile", "FROM scratch\n");
     change_breaks(&[DOCKERFILE], |files| {
@@ -168,6 +184,33 @@ fn other_objects_are_of_kinds_that_are_taken() {
     breaks(DEFINITIONS, &csv(), |object| {
         object["spec"]["customresourcedefinitions"] = json!({"owned": [{"name": "a.b"}]});
     });
+}
+
+#[test]
+fn objects_of_the_whole_cluster_keep_their_limits() {
+    let more = "manifests/more.yaml";
+    let object = |version: &str, kind: &str, rest: &str| {
+        format!("{{apiVersion: {version}, kind: {kind}, metadata: {{name: a}}, {rest}}}")
+    };
+    let role = |rule: &str| {
+        object("rbac.authorization.k8s.io/v1", "ClusterRole", &format!("rules: [{rule}]"))
+    };
+    for rule in ["{apiGroups: [''], resources: [pods]}", "{apiGroups: [''], verbs: [get]}"] {
+        breaks_text(ROLE_RULES, more, &role(rule));
+    }
+    for limit in ["maxUnavailable: 0", "maxUnavailable: 0%", "minAvailable: 100%"] {
+        let budget = object("policy/v1", "PodDisruptionBudget", &format!("spec: {{{limit}}}"));
+        breaks_text(DISRUPTION_BUDGET, more, &budget);
+    }
+    let class = |rest| object("scheduling.k8s.io/v1", "PriorityClass", rest);
+    breaks_text(PRIORITY_CLASS, more, &class("globalDefault: true"));
+    for right in [
+        role("{nonResourceURLs: [/metrics], verbs: [get]}"),
+        object("policy/v1", "PodDisruptionBudget", "spec: {maxUnavailable: 1}"),
+        class("globalDefault: false"),
+    ] {
+        change_breaks(&[], |files| drop(files.insert(more.to_owned(), right)));
+    }
 }
 
 #[test]
@@ -259,6 +302,21 @@ fn something_is_installed_with_rights_of_its_own() {
     install(INSTALL, &|it| it["spec"]["deployments"][0]["name"] = "".into());
     let nothing = json!({"strategy": "deployment", "spec": {"deployments": []}});
     install(INSTALL, &|it| *it = nothing.clone());
+    let rules = "clusterPermissions";
+    install(ROLE_RULES, &|it| it["spec"][rules][0]["rules"][0]["verbs"] = json!([]));
+    install(INSTALL, &|it| {
+        let deployments = it["spec"]["deployments"].as_array_mut().unwrap();
+        deployments.push(deployments[0].clone());
+    });
+    let selector = |it: &mut Value, labels: Value| {
+        it["spec"]["deployments"][0]["spec"]["selector"]["matchLabels"] = labels;
+    };
+    install(INSTALL, &|it| selector(it, json!({"name": "other"})));
+    install(INSTALL, &|it| selector(it, Value::Null));
+    breaks(WEBHOOKS, &csv(), |object| {
+        object["spec"]["webhookdefinitions"] =
+            json!([{"generateName": "a", "deploymentName": "b"}]);
+    });
     let containers = |it: &mut Value| {
         it["spec"]["deployments"][0]["spec"]["template"]["spec"]["containers"].take()
     };
@@ -274,6 +332,18 @@ fn images_are_listed_for_mirrors() {
     let without =
         |object: &mut Value| object["spec"]["relatedImages"].as_array_mut().unwrap().remove(0);
     breaks(RELATED_IMAGES, &csv(), |object| drop(without(object)));
+    let image = "registry.example/init@sha256:zz";
+    breaks(RELATED_IMAGES, &csv(), |object| {
+        let pod =
+            &mut object["spec"]["install"]["spec"]["deployments"][0]["spec"]["template"]["spec"];
+        pod["initContainers"] = json!([{"name": "a", "image": image}]);
+    });
+    breaks(RELATED_IMAGES, &csv(), |object| {
+        object["spec"]["relatedImages"]
+            .as_array_mut()
+            .unwrap()
+            .push(json!({"name": "a", "image": image}));
+    });
     breaks(DIGESTS, &csv(), |object| {
         object["spec"]["relatedImages"][1]["image"] = "registry.example/pause:1".into();
     });
@@ -288,10 +358,13 @@ fn catalogues_have_something_to_show() {
     spec(FIELDS, "description", " ".into());
     spec(PROVIDER, "provider", json!({}));
     spec(CONTACTS, "links", json!([{"name": "a"}]));
-    spec(CONTACTS, "links", json!([{"name": "a", "url": "/b"}]));
+    for url in ["/b", "not a url", "ftp://a.test", "https://"] {
+        spec(CONTACTS, "links", json!([{"name": "a", "url": url}]));
+    }
     spec(CONTACTS, "maintainers", json!([{"name": "a", "email": "b"}]));
     spec(ICON, "icon", json!([]));
     spec(ICON, "icon", json!([{"base64data": "YQ==", "mediatype": "text/plain"}]));
+    spec(ICON, "icon", json!([{"base64data": "***", "mediatype": "image/png"}]));
     let icon = json!({"base64data": "YQ==", "mediatype": "image/png"});
     spec(ICON, "icon", json!([icon, icon]));
 }

@@ -203,7 +203,9 @@ impl World {
     pub(super) fn see_ready(&mut self, nodes: &[NodeFacts], machines: &Machines) {
         let ready = nodes.iter().filter(|node| node.ready);
         self.seen_ready.extend(ready.map(|node| (node.uid.clone(), self.now)));
-        let works = |machine: &Machine| node_of(machine, nodes).is_some_and(|node| node.ready);
+        let works = |machine: &Machine| {
+            node_of(machine, nodes).is_some_and(|node| node.ready && !node.is_cordoned_by_us())
+        };
         self.awaiting.retain(|set, others| {
             let mut of_set = machines.iter().filter(|machine| is_of(machine, set));
             let came = of_set.any(|it| !others.contains(&it.facts.uid) && works(it));
@@ -216,7 +218,7 @@ impl World {
     fn served_lately(&self, machine: &Machine, node: Option<&NodeFacts>) -> bool {
         let lately = machine.facts.node.as_ref().is_some_and(|it| self.was_ready_lately(&it.uid));
         let idle = node.and_then(|node| self.api.nodes.get(&node.name)).is_some_and(|it| it.idle);
-        lately && !idle
+        lately && !idle && !node.is_some_and(NodeFacts::is_cordoned_by_us)
     }
 
     /// Whether the operator saw the Node with this UID ready a moment ago.
@@ -308,7 +310,8 @@ fn lacking(set: &str, machines: &Machines, nodes: &[NodeFacts]) -> usize {
     let work = machines.iter().filter(|machine| is_of(machine, set));
     let work = work.filter(|machine| {
         machine.facts.is_ignored
-            || node_of(machine, nodes).is_some_and(|it| it.ready && it.version().is_some())
+            || node_of(machine, nodes)
+                .is_some_and(|it| it.ready && it.version().is_some() && !it.is_cordoned_by_us())
     });
     facts.replicas.saturating_sub(work.count())
 }

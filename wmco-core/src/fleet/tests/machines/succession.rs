@@ -198,6 +198,20 @@ fn a_successor_borrows_the_slot_before_it_ever_worked() {
     assert_eq!(joined(|_| ()), "node-2");
 }
 
+/// It gets its version before it is looked at for the last time, and serves nobody until then.
+#[test]
+fn a_successor_that_we_have_cordoned_does_not_work_yet() {
+    let cordoned = |c: &mut Case| {
+        let mark = (names::CORDONED_ANNOTATION.to_owned(), names::CORDONED_BY_US.to_owned());
+        c.nodes[1].annotations.extend([mark]);
+    };
+    next(succeeded(), "mac-1", Ok(()));
+    next(succeeded().with(cordoned), "mac-1", waits_for("mac-9"));
+    // A person's cordon is theirs.
+    let by_others = |c: &mut Case| c.nodes[1].unschedulable = true;
+    next(succeeded().with(by_others), "mac-1", Ok(()));
+}
+
 /// Nothing is gone any more, and the MachineSet holds its slot for the one that lacks its mark.
 #[test]
 fn a_sibling_borrows_the_slot_as_soon_as_the_successor_works() {
@@ -289,6 +303,14 @@ fn a_replacement_that_somebody_took_off_record_goes_on() {
         let (machine, set) = (Some("uid-2".to_owned()), "win".to_owned());
         assert_eq!(out.changes[&key("mac-2")], RecordChange::Replaced { machine, set, of: None });
         assert_eq!(out.replacing.keys().collect::<Vec<_>>(), ["mac-2"]);
+    });
+    // Somebody has put back what was on record before.
+    let older = lost().with(|c| {
+        c.host_keys = vec![record(2, "")];
+    });
+    older.look(|out| {
+        let change = &out.changes[&key("mac-2")];
+        assert!(matches!(change, RecordChange::Replaced { .. }), "{change:?}");
     });
     // One that is still there was not deleted.
     let there = made(1).with(|c| c.replacing = vec![("mac-1", "uid-1")]);
