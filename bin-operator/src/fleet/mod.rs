@@ -14,7 +14,7 @@ use jiff::Timestamp;
 use tokio::sync::watch;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
-use wmco_core::ca_bundle::{Injected, Injection, ProxyTrust};
+use wmco_core::ca_bundle::Injection;
 use wmco_core::fleet::{self, Assignments, Intent, Notice, Patience, SlotWaits, Topic};
 use wmco_core::host_record::RecordChange;
 use wmco_core::limits;
@@ -381,16 +381,7 @@ impl Fleet {
         let injected = self.injection.look(uses_proxy, some_may_have_them, text, now);
         let problem = injected.problem();
         problems.extend(problem.map(|(text, patience)| (Problem::of_settings(text), patience)));
-        let kept;
-        let proxy = match injected {
-            Injected::Unneeded => ProxyTrust::Off,
-            Injected::There(_) | Injected::Overdue => ProxyTrust::On(found.as_ref()),
-            Injected::Lost(text) => {
-                kept = [(CA_BUNDLE_KEY.to_owned(), text.to_owned())].into();
-                ProxyTrust::On(Some(&kept))
-            }
-            Injected::Awaited => return Ok(None),
-        };
+        let Some(proxy) = injected.trust() else { return Ok(None) };
         let last = self.release.as_ref();
         PreparedRelease::render(sources, config, &self.payload, proxy, last).map(Some)
     }

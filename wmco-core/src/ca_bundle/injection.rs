@@ -5,6 +5,7 @@
 
 use std::time::Duration;
 
+use super::ProxyTrust;
 use crate::limits;
 use crate::names::objects::{CA_BUNDLE_KEY, TRUSTED_CA_CONFIG_MAP};
 
@@ -45,6 +46,16 @@ pub enum Injected<'a> {
 }
 
 impl Injected<'_> {
+    /// The certificates that hosts get with the proxy; `None` while they wait for them.
+    pub const fn trust(&self) -> Option<ProxyTrust<'_>> {
+        match self {
+            Self::Unneeded => Some(ProxyTrust::Off),
+            Self::There(text) | Self::Lost(text) => Some(ProxyTrust::On(Some(text))),
+            Self::Overdue => Some(ProxyTrust::On(Some(""))),
+            Self::Awaited => None,
+        }
+    }
+
     /// The problem to report, with its effect, and for how long it may last before that.
     pub fn problem(&self) -> Option<(String, Duration)> {
         let (consequence, patience) = match self {
@@ -116,6 +127,7 @@ mod tests {
         let overdue = injection.look(true, false, None, LONG * 2);
         assert_eq!(overdue, Injected::Overdue);
         assert!(overdue.problem().unwrap().0.contains("without the certificates"));
+        assert_eq!(overdue.trust(), Some(ProxyTrust::On(Some(""))), "hosts go on");
         assert_eq!(injection.look(true, false, Some("a"), LONG * 3), Injected::There("a"));
         assert_eq!(injection.overdue_at(), None);
     }
@@ -138,6 +150,7 @@ mod tests {
         assert_eq!(injection.look(true, false, Some("a"), now), Injected::There("a"));
         let lost = injection.look(true, false, None, now + LONG * 9);
         assert_eq!(lost, Injected::Lost("a"));
+        assert_eq!(lost.trust(), Some(ProxyTrust::On(Some("a"))));
         assert!(lost.problem().unwrap().0.contains("nodes keep those"));
         assert_eq!(injection.look(true, false, Some("b"), now + LONG * 9), Injected::There("b"));
         assert_eq!(injection.look(false, false, Some("b"), now + LONG * 9), Injected::Unneeded);

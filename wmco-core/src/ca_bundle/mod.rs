@@ -9,11 +9,9 @@
 
 mod injection;
 
-use std::collections::BTreeMap;
-
 pub use injection::{Injected, Injection};
 
-use crate::names::objects::{CA_BUNDLE_KEY, TRUSTED_CA_CONFIG_MAP};
+use crate::names::objects::TRUSTED_CA_CONFIG_MAP;
 
 /// An entry of `spec.imageRegistryBundleUserData` or `spec.imageRegistryBundleData` of a ControllerConfig.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -29,8 +27,10 @@ pub struct RegistryBundle<'a> {
 pub enum ProxyTrust<'a> {
     /// The operator runs without a proxy; the ConfigMap does not matter.
     Off,
-    /// Data of [`TRUSTED_CA_CONFIG_MAP`], `None` if the ConfigMap does not exist.
-    On(Option<&'a BTreeMap<String, String>>),
+    /// What [`TRUSTED_CA_CONFIG_MAP`] has in [`CA_BUNDLE_KEY`], `None` if the ConfigMap does not exist.
+    ///
+    /// [`CA_BUNDLE_KEY`]: crate::names::objects::CA_BUNDLE_KEY
+    On(Option<&'a str>),
 }
 
 /// Why the bundle cannot be made.
@@ -66,22 +66,22 @@ pub fn render(
         ProxyTrust::Off => {}
         ProxyTrust::On(None) => return Err(CaBundleError::NoTrustedCa),
         // The cluster fills the key some time after the ConfigMap is created.
-        ProxyTrust::On(Some(config_map)) => {
-            let trusted = config_map.get(CA_BUNDLE_KEY).map_or("", String::as_str);
-            bundle.extend_from_slice(trusted.as_bytes());
-        }
+        ProxyTrust::On(Some(trusted)) => bundle.extend_from_slice(trusted.as_bytes()),
     }
     Ok(bundle)
 }
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
     use base64::Engine as _;
     use base64::prelude::BASE64_STANDARD;
     use serde::Deserialize;
 
     use super::*;
     use crate::names::host::PROXY_VARIABLES;
+    use crate::names::objects::CA_BUNDLE_KEY;
     use crate::vectors::{Case, cases};
 
     #[derive(Deserialize)]
@@ -120,7 +120,8 @@ mod tests {
         for Case { name, input, expect } in cases {
             let (user, data) = (decode(&input.user), decode(&input.data));
             let proxy = if PROXY_VARIABLES.iter().any(|name| input.env.contains_key(*name)) {
-                ProxyTrust::On(input.trusted_ca_configmap_data.as_ref())
+                let map = input.trusted_ca_configmap_data.as_ref();
+                ProxyTrust::On(map.map(|map| map.get(CA_BUNDLE_KEY).map_or("", String::as_str)))
             } else {
                 ProxyTrust::Off
             };
@@ -139,8 +140,7 @@ mod tests {
             let (user, data) = (format!("{block}{first}"), format!("{block}{second}"));
             let entry = |text: &'_ str| [("r..5000".to_owned(), text.as_bytes().to_vec())];
             let (user, data) = (entry(&user), entry(&data));
-            let trusted = BTreeMap::from([(CA_BUNDLE_KEY.to_owned(), block.clone())]);
-            let proxy = ProxyTrust::On(Some(&trusted));
+            let proxy = ProxyTrust::On(Some(&block));
             let text = render(&bundles(&user), &bundles(&data), proxy).unwrap();
             let text = String::from_utf8(text).unwrap();
             assert_eq!(text.lines().filter(|line| *line == BEGIN).count(), 3, "{text:?}");
