@@ -69,6 +69,8 @@ pub enum Then {
     PutBack,
     /// The host is given back and the Node deleted, in a slot of the disruption budget.
     Remove,
+    /// Nothing: the cluster is not fit for new nodes, and the host was only to be looked at.
+    LookedAt,
     /// Nothing, unless the host differs from what is wanted.
     Nothing,
 }
@@ -163,8 +165,10 @@ fn inputs(
 
 impl Then {
     fn of(assignment: &Assignment<'_>, version: &str) -> Self {
-        if matches!(assignment.intent, Intent::Remove(_)) {
-            return Self::Remove;
+        match assignment.intent {
+            Intent::Remove(_) => return Self::Remove,
+            Intent::Look => return Self::LookedAt,
+            Intent::Configure(_) | Intent::Replace(_) | Intent::Leave => {}
         }
         let node = assignment.node.and_then(|node| Some((node, node.version()?)));
         let Some((node, from)) = node else { return Self::SetUp };
@@ -330,6 +334,9 @@ impl fmt::Display for Then {
             Self::Remove => f.write_str(
                 "would then give the host back and delete its node, once it has a slot of the disruption budget",
             ),
+            Self::LookedAt => {
+                f.write_str("would then do nothing, because the cluster is not fit for another node")
+            }
             Self::Nothing => f.write_str("would then do nothing, unless the host differs"),
         }
     }

@@ -15,6 +15,7 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use wmco_core::ca_bundle::Injection;
+use wmco_core::facts::NodeFacts;
 use wmco_core::fleet::{self, Assignments, Intent, Notice, Patience, SlotWaits, Topic};
 use wmco_core::host_record::RecordChange;
 use wmco_core::limits;
@@ -161,17 +162,20 @@ impl Fleet {
 
     async fn pass(&mut self, now: Timestamp) {
         let mut problems = Found::new();
-        let (sources, host_reports) = (&self.sources, &self.executor.host_reports);
+        let (sources, host_reports) = (self.sources.clone(), &self.executor.host_reports);
         let (resolver, config) = (&self.resolver, Arc::clone(&self.config));
         let seen = &mut self.machines;
-        let view = View::of(sources, seen, resolver, host_reports, &config, now, &mut problems);
-        let blocked = self.preflight.look(sources, &config, &mut problems);
+        let view = View::of(&sources, seen, resolver, host_reports, &config, now, &mut problems);
+        let blocked = self.preflight.look(&sources, &config, &mut problems);
         self.counts.show_findings(self.preflight.findings());
         let keys = self.keys(&mut problems);
         self.executor.metrics.has_key.set(i64::from(keys.is_some()));
         let state = self.sources.nodes.state();
         let mut looked_at = std::mem::take(&mut self.nodes);
         let nodes = looked_at.update(&state);
+        let is_configured = |node: &NodeFacts| node.is_windows() && node.version().is_some();
+        self.refresh_release(nodes.iter().any(is_configured), &mut problems);
+        self.refresh_to_leave();
         let claims = self.claims.all();
         let running = self.begun.elapsed();
         let desired = fleet::Desired {
@@ -179,7 +183,8 @@ impl Fleet {
             machines: &view.machines,
             version: &config.version,
             budget: self.config.max_unavailable.of(nodes),
-            blocked,
+            // Nobody could be told what a node needs.
+            blocked: blocked || self.release.is_none(),
             guard: view.guard,
             keys: keys.as_ref().map(|keys| &keys.facts),
         };
@@ -265,9 +270,6 @@ impl Fleet {
         problems: &mut Found,
     ) -> BTreeMap<String, RecordChange> {
         let mut changes = BTreeMap::new();
-        let mut nodes = assignments.instances.iter().filter_map(|it| it.node);
-        self.refresh_release(nodes.any(|node| node.version().is_some()), problems);
-        self.refresh_to_leave();
         let leaving_only = self.release.is_none();
         let release = self.release.clone().or_else(|| self.to_leave.clone());
         let (Some(release), Some(keys)) = (release, keys) else {
@@ -280,7 +282,8 @@ impl Fleet {
         let wanted = assignments.instances.iter().filter(|instance| instance.is_wanted());
         self.workers.keep_only(&wanted.map(|instance| instance.address.as_str()).collect());
         let is_due = |it: &&fleet::Assignment<'_>| {
-            it.has_work() && (!leaving_only || matches!(it.intent, Intent::Remove(_)))
+            it.has_work()
+                && (!leaving_only || matches!(it.intent, Intent::Remove(_) | Intent::Look))
         };
         for assignment in assignments.instances.iter().filter(is_due) {
             let sealed = match self.sealed_username(assignment, view, keys) {

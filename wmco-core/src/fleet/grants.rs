@@ -59,7 +59,7 @@ impl Grants {
                 Intent::Replace(permit) => {
                     self.machines.insert(permit.machine().to_owned(), now);
                 }
-                Intent::Configure(None) | Intent::Remove(None) | Intent::Leave => {}
+                Intent::Configure(None) | Intent::Remove(None) | Intent::Look | Intent::Leave => {}
             }
         }
     }

@@ -15,6 +15,8 @@ pub enum Intent {
     Remove(Option<DisruptionPermit>),
     /// Delete the instance's Machine, so that its MachineSet creates a replacement.
     Replace(ReplacementPermit),
+    /// Look at its host for the first time, since the removal of another one waits for that, and do nothing else there.
+    Look,
     /// Leave the instance alone: it is not ours, or must not be touched now.
     Leave,
 }
@@ -24,7 +26,7 @@ impl Intent {
     pub fn permit(&self) -> Option<&DisruptionPermit> {
         match self {
             Self::Configure(permit) | Self::Remove(permit) => permit.as_ref(),
-            Self::Replace(_) | Self::Leave => None,
+            Self::Replace(_) | Self::Look | Self::Leave => None,
         }
     }
 
@@ -34,6 +36,7 @@ impl Intent {
             Self::Configure(_) => "configure",
             Self::Remove(_) => "remove",
             Self::Replace(_) => "replace",
+            Self::Look => "look",
             Self::Leave => "leave",
         }
     }

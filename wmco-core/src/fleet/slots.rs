@@ -70,7 +70,7 @@ pub(super) fn waiting<'a>(
 ) -> BTreeSet<&'a str> {
     let waits = |it: &&Assignment<'a>| match &it.intent {
         Intent::Configure(permit) | Intent::Remove(permit) => permit.is_none(),
-        Intent::Replace(_) | Intent::Leave => false,
+        Intent::Replace(_) | Intent::Look | Intent::Leave => false,
     };
     let asked = |name: &&str| observed.claims.contains(*name);
     instances.iter().filter(waits).filter_map(Assignment::node_name).filter(asked).collect()

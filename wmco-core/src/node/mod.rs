@@ -150,6 +150,9 @@ pub struct Waiting {
 pub fn reconcile(desired: &Desired, observed: &Observed, now: Timestamp) -> Plan {
     match &desired.intent {
         Intent::Leave => Plan::settled(),
+        Intent::Look => {
+            answering(desired, observed, now).map_or_else(|plan| plan, |_| Plan::settled())
+        }
         Intent::Configure(permit) => {
             let plan = configure::plan(desired, observed, permit.as_ref(), now);
             exchange::unless_busy(plan, desired, observed, now)
@@ -176,7 +179,7 @@ pub fn claims_slot(desired: &Desired, observed: &Observed, now: Timestamp) -> Op
         return Some(false);
     }
     match (&desired.intent, answering(desired, observed, now)) {
-        (Intent::Leave | Intent::Replace(_), _) => Some(false),
+        (Intent::Leave | Intent::Look | Intent::Replace(_), _) => Some(false),
         (_, Err(plan)) => matches!(plan.next, Next::Await { .. }).then_some(false),
         (Intent::Configure(_), Ok(probe)) => {
             Some(configure::disturbance(desired, node, probe).is_some())

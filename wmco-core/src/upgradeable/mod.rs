@@ -221,7 +221,7 @@ impl Aim {
             | (Intent::Leave, Because::ReplacementHeld(Held::Budget | Held::RecordDue)) => {
                 Self::Replacement
             }
-            (Intent::Leave, _) => Self::Nothing,
+            (Intent::Look | Intent::Leave, _) => Self::Nothing,
         }
     }
 }

@@ -378,7 +378,7 @@ fn is_mid_work(case: &Case) -> bool {
     let wanted = match case.intent {
         Intent::Configure(_) => marked || told,
         Intent::Remove(_) | Intent::Replace(_) => true,
-        Intent::Leave => false,
+        Intent::Look | Intent::Leave => false,
     };
     wanted && case.workable && reached
 }

@@ -170,6 +170,26 @@ async fn a_proxy_goes_on_changes_and_goes_off_with_one_restart_per_node() {
     stage.shutdown().await;
 }
 
+/// The new one may be the same host, so it is looked at, and nothing is done there.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_host_leaves_beside_a_new_one_whatever_is_wrong() {
+    let (stage, all) = (stage(3).await, addresses(3));
+    stage.list(&listed(&all[..2])).unwrap();
+    let running = operate_until_settled(&stage, &all[..2]).await;
+    running.stop().await.unwrap();
+    set_proxy(&stage, &json!({"httpsProxy": "hush.test:3128"}));
+    let running = stage.operate(Progress::new()).unwrap();
+    stage.list(&listed(&[all[0].clone(), all[2].clone()])).unwrap();
+    until(|| (nodes(&stage).len() == 1).then_some(())).await;
+    let (_, new) = stage.hosts.iter().nth(2).unwrap();
+    assert!(!new.model().snapshot().services.keys().any(|name| name.as_str() == "kubelet"));
+    set_proxy(&stage, &json!({}));
+    let finished = || nodes(&stage).iter().filter(|node| is_finished(node)).count();
+    until(|| (finished() == 2).then_some(())).await;
+    running.stop().await.unwrap();
+    stage.shutdown().await;
+}
+
 /// Its variables and its certificates come into force together.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_join_under_a_proxy_takes_one_restart_more() {

@@ -24,6 +24,13 @@ rows! { lines:
     a_new_host_waits_and_a_node_is_kept: blocked(one_of_two())
         => "10.0.0.1: configure (node win-1), because it is listed\n\
             10.0.0.2: leave, because the cluster is not fit for another node";
+    one_that_a_removal_waits_for_is_looked_at: blocked(Case {
+            listed: vec![entry(2), entry(3)],
+            ..one_of_two()
+        }.with(|c| c.untried = vec!["10.0.0.3"]))
+        => "10.0.0.1: leave (node win-1), because it is not listed, but entry 10.0.0.3 may be its host and is looked at first\n\
+            10.0.0.2: leave, because the cluster is not fit for another node\n\
+            10.0.0.3: look, because the cluster is not fit for another node";
     a_fit_cluster_goes_on: one_of_two()
         => "10.0.0.1: configure with a disruption permit (node win-1), because it is listed\n\
             10.0.0.2: configure, because it is listed";
@@ -94,7 +101,7 @@ proptest! {
         let disrupts_more = unfit.look(|out| out.instances.iter().any(|it| match &it.intent {
             Intent::Configure(Some(permit)) => !begun(permit.node()),
             Intent::Replace(_) => true,
-            Intent::Configure(None) | Intent::Remove(_) | Intent::Leave => false,
+            Intent::Configure(None) | Intent::Remove(_) | Intent::Look | Intent::Leave => false,
         }));
         prop_assert!(!disrupts_more, "{}", unfit.lines());
     }

@@ -85,7 +85,7 @@ impl Case {
         self.desired.intent = match self.desired.intent {
             Intent::Configure(_) => Intent::Configure(Some(permit())),
             Intent::Remove(_) => Intent::Remove(Some(permit())),
-            intent @ (Intent::Replace(_) | Intent::Leave) => intent,
+            intent @ (Intent::Replace(_) | Intent::Look | Intent::Leave) => intent,
         };
         self
     }
