@@ -172,7 +172,9 @@ impl World {
                     broken.push("its machineset has another number".into());
                 }
                 let node = node_of(machine, nodes);
-                let works = node.is_some_and(|it| it.ready && it.version().is_some());
+                let works = node.is_some_and(|it| {
+                    it.ready && it.version().is_some() && !it.is_cordoned_by_us()
+                });
                 let is_out = node.is_some_and(NodeFacts::holds_slot)
                     || !works && set.is_some_and(|set| self.holds_slot_for(&set.name, name));
                 let right = |it: &&Machine| {
