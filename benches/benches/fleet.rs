@@ -71,9 +71,9 @@ fn main() {
         }
     });
     row("preview of all plans", &|fleet| {
-        let (assignments, hosts) = (fleet.assignments(), fleet.observed().hosts);
+        let (assignments, observed) = (fleet.assignments(), fleet.observed());
         let (desired, now) = (fleet.desired(), Timestamp::UNIX_EPOCH);
-        drop(black_box(preview(&assignments, hosts, &desired, &fleet.release, now)));
+        drop(black_box(preview(&assignments, &desired, &observed, &fleet.release, now)));
     });
     row("nodes of listed hosts", &|fleet| {
         drop(black_box(nodes_of(&fleet.entries, fleet.nodes())));

@@ -1,7 +1,7 @@
 //! A preview of the first steps of a pass, for a dry run.
 
 use std::cmp::Ordering;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::Arc;
 
@@ -12,11 +12,10 @@ use serde::Serialize;
 
 use crate::digest::Sha256;
 use crate::facts::NodeFacts;
-use crate::fleet::{Assignment, Assignments, Desired, Held, Intent, Observed, set_of};
+use crate::fleet::{Assignment, Assignments, Because, Desired, Held, Intent, Observed, reconcile};
 use crate::host_record::KnownHosts;
 use crate::limits;
 use crate::login_keys::{KeyExchange, LoginKeys};
-use crate::machines::{Machine, Machines};
 use crate::names::machine_api::INFRASTRUCTURE_KIND;
 use crate::names::objects::{
     HOST_KEYS_CONFIG_MAP, INSTANCES_CONFIG_MAP, MACHINE, PRIVATE_KEY_SECRET,
@@ -86,15 +85,14 @@ pub enum KeyPreview {
         /// Whether its Machine is replaced in that case; otherwise an administrator has to add the new key to its
         /// host.
         replaced: bool,
-        /// What forbids that now.
+        /// What forbids that now, should the hosts of all Machines refuse that may, for as long as is waited.
         #[serde(skip_serializing_if = "Option::is_none")]
         held: Option<Held>,
     },
 }
 
-/// Previews the first steps of a pass, without asking a host.
-///
-/// `hosts` is the ConfigMap of host keys.
+/// Previews the first steps of a pass, without asking a host. `assignments` are what it decides of `desired` and
+/// `observed`.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -117,17 +115,23 @@ pub enum KeyPreview {
 ///
 /// let now = jiff::Timestamp::UNIX_EPOCH;
 /// let assignments = reconcile(&desired, &observed);
-/// let text = preview(&assignments, &hosts, &desired, &release, now)[0].to_string();
+/// let text = preview(&assignments, &desired, &observed, &release, now)[0].to_string();
 /// assert!(text.starts_with("10.0.0.5: configure, because it is listed\n  would probe-with-ours"));
 /// ```
 pub fn preview<'a>(
     assignments: &Assignments<'a>,
-    hosts: &KnownHosts,
     desired: &Desired<'_>,
+    observed: &Observed<'_>,
     release: &Arc<Release>,
     now: Timestamp,
 ) -> Vec<Preview<'a>> {
-    let keys = desired.keys;
+    let (keys, hosts) = (desired.keys, observed.hosts);
+    let key = |assignment: &Assignment<'_>| key(assignment, assignments, hosts, keys?);
+    let refusing = assignments.instances.iter().filter(|assignment| {
+        matches!(key(assignment), Some(KeyPreview::MayRefuse { replaced: true, .. }))
+    });
+    let refusing = refusing.map(|assignment| assignment.address.clone()).collect();
+    let held = held(&refusing, desired, observed);
     let preview = |assignment: &Assignment<'a>| {
         let inputs = inputs(assignment, release, hosts, keys);
         let plan = Memory::default().plan(&inputs, now);
@@ -138,10 +142,7 @@ pub fn preview<'a>(
         let then = is_asked.then(|| Then::of(assignment, &release.version));
         let (plan, key) = match &unreachable {
             Some(_) => (Plan::settled(), None),
-            None => (
-                plan,
-                keys.and_then(|keys| key(assignment, assignments, hosts, desired.machines, keys)),
-            ),
+            None => (plan, key(assignment).map(|key| key.held(held.get(&assignment.address)))),
         };
         Preview { assignment: assignment.clone(), plan, unreachable, then, key }
     };
@@ -192,7 +193,6 @@ fn key(
     assignment: &Assignment<'_>,
     assignments: &Assignments<'_>,
     hosts: &KnownHosts,
-    machines: &Machines,
     keys: &LoginKeys,
 ) -> Option<KeyPreview> {
     let instance = assignment.instance.filter(|_| assignment.has_work())?;
@@ -202,17 +202,41 @@ fn key(
     }
     let before = assignment.node?.annotation(names::PUBLIC_KEY_HASH_ANNOTATION)?;
     let is_other = before != keys.sealing(record).to_string();
-    is_other.then(|| KeyPreview::MayRefuse {
-        replaced: instance.machine.is_some(),
-        held: machines.with_key(&assignment.address).and_then(|machine| held(machine, machines)),
-    })
+    let replaced = instance.machine.is_some();
+    is_other.then_some(KeyPreview::MayRefuse { replaced, held: None })
 }
 
-/// Why a Machine is not replaced. An input may have Machines without their MachineSets, which tells nothing.
-fn held(machine: &Machine, machines: &Machines) -> Option<Held> {
-    let owner = machine.facts.machine_set.as_ref();
-    let is_known = owner.is_none_or(|owner| machines.set(&owner.name).is_some());
-    is_known.then(|| set_of(machine, machines).err()).flatten()
+/// Why Machines are not replaced though their hosts are `refusing`, by address. An input may have Machines without their
+/// MachineSets, which tells nothing of them.
+fn held(
+    refusing: &BTreeSet<String>,
+    desired: &Desired<'_>,
+    observed: &Observed<'_>,
+) -> BTreeMap<String, Held> {
+    if refusing.is_empty() {
+        return BTreeMap::new();
+    }
+    let machines = desired.machines;
+    let is_known = |address: &str| {
+        let owner = machines.with_key(address).and_then(|it| it.facts.machine_set.as_ref());
+        owner.is_none_or(|owner| machines.set(&owner.name).is_some())
+    };
+    let then = reconcile(desired, &Observed { refused: refusing, ..*observed });
+    let held = then.instances.into_iter().filter_map(|it| match it.because {
+        Because::ReplacementHeld(held) if held != Held::RecordDue => Some((it.address, held)),
+        _ => None,
+    });
+    held.filter(|(address, _)| is_known(address)).collect()
+}
+
+impl KeyPreview {
+    /// The same, with what forbids that a Machine is replaced.
+    fn held(self, by: Option<&Held>) -> Self {
+        match self {
+            Self::MayRefuse { replaced, .. } => Self::MayRefuse { replaced, held: by.cloned() },
+            Self::Exchange(_) => self,
+        }
+    }
 }
 
 /// An object of an input that could change its plan.
@@ -383,7 +407,7 @@ impl fmt::Display for KeyPreview {
             Self::MayRefuse { replaced: true, held: Some(held) } => write!(
                 f,
                 "was configured with another key: if its host refuses the one in the secret, its machine is \
-                 not replaced, because {held}",
+                 not replaced now, because {held}",
             ),
             Self::MayRefuse { replaced: true, held: None } => write!(
                 f,

@@ -102,7 +102,7 @@ impl Plan {
         let anywhere = ClusterIdentity::new(String::new());
         let release = Release::new(&self.operator_version, Sha256::of(&[]), anywhere).into();
         let assignments = fleet::reconcile(&desired, &observed);
-        let plan = preview(&assignments, &hosts, &desired, &release, Timestamp::now());
+        let plan = preview(&assignments, &desired, &observed, &release, Timestamp::now());
         let given = [
             (InputObject::Hosts, kept.is_some()),
             (InputObject::Infrastructure, tells_infrastructure(&objects)?),

@@ -175,7 +175,7 @@ impl Fleet {
         let nodes = looked_at.update(&state);
         let is_configured = |node: &NodeFacts| node.is_windows() && node.version().is_some();
         self.refresh_release(nodes.iter().any(is_configured), &mut problems);
-        self.refresh_to_leave();
+        self.refresh_to_leave(&mut problems);
         let claims = self.claims.all();
         let running = self.begun.elapsed();
         let desired = fleet::Desired {
@@ -358,12 +358,17 @@ impl Fleet {
     }
 
     /// Looks what hosts need that leave, while nothing can be rendered.
-    fn refresh_to_leave(&mut self) {
+    fn refresh_to_leave(&mut self, problems: &mut Found) {
         let last = self.to_leave.take();
-        if self.release.is_none() {
-            let (sources, config, payload) = (&self.sources, &self.config, &self.payload);
-            // What it lacks is what the rendering lacks, too, which is told.
-            self.to_leave = PreparedRelease::to_leave(sources, config, payload, last.as_ref()).ok();
+        if self.release.is_some() {
+            return;
+        }
+        let (sources, config, payload) = (&self.sources, &self.config, &self.payload);
+        match PreparedRelease::to_leave(sources, config, payload, last.as_ref()) {
+            Ok(release) => self.to_leave = Some(release),
+            Err(error) => {
+                problems.insert(crate::chain(&error).into(), error.patience());
+            }
         }
     }
 

@@ -17,9 +17,7 @@ use wmco_core::names::{host, objects};
 use wmco_core::node::{Action, HostSeen, HostWork, NodePatch, NodeSearch, Outcome};
 use wmco_core::protocol::{AgentLocation, FreshFolder, Probe, ReportLine};
 use wmco_core::winpath::WindowsPath;
-use wmco_ssh::{
-    ApplyOutcome, Blob, HostAgent as _, Lease, NoReport, Pool, PrivateKey, ProbeOutcome,
-};
+use wmco_ssh::{ApplyOutcome, Blob, HostAgent as _, Lease, NoReport, Pool, ProbeOutcome};
 
 use super::error::{Failure, StepError, api};
 use super::inputs::WorkerInputs;
@@ -139,6 +137,7 @@ impl Executor {
                 self.tell_drain(turn, notice.as_ref(), *event).await?
             }
             Action::DeleteNode(permit) => self.delete_node(permit.node(), turn).await?,
+            Action::ProveUserData => self.prove_user_data(turn).await?,
             Action::DeleteMachine(permit) => self.delete_machine(permit, turn).await?,
             Action::ForgetHost => self.forget_host(turn).await?,
         })
@@ -312,7 +311,6 @@ impl Executor {
         permit: &ReplacementPermit,
         turn: &mut Turn<'_>,
     ) -> Result<Outcome, StepError> {
-        self.would_let_in(&turn.inputs.keys).await?;
         let uid = Some(permit.uid().to_owned());
         let params = DeleteParams {
             preconditions: Some(Preconditions { uid, ..Preconditions::default() }),
@@ -335,17 +333,17 @@ impl Executor {
         Ok(Outcome::MachineDeleted)
     }
 
-    /// Looks whether a Machine that is made now would let these keys in, in the API server itself: a cache that is told
-    /// nothing any more, as without the rights, shows what was there before.
-    async fn would_let_in(&self, keys: &[Arc<PrivateKey>]) -> Result<(), StepError> {
+    async fn prove_user_data(&self, turn: &Turn<'_>) -> Result<Outcome, StepError> {
         let secrets: Api<Secret> =
             Api::namespaced(self.client.clone(), objects::MACHINE_API_NAMESPACE);
         let secret = named(&secrets, objects::USER_DATA_SECRET).await;
         let secret = secret.map_err(|source| StepError::UserDataUnread { source })?;
-        let lets_in = |secret: Arc<Secret>| {
-            snapshot::user_data_lets_in(&secret, keys.iter().map(AsRef::as_ref))
-        };
-        if secret.is_some_and(lets_in) { Ok(()) } else { Err(StepError::UserDataRefuses) }
+        let keys = turn.inputs.keys.iter().map(AsRef::as_ref);
+        if secret.is_some_and(|secret| snapshot::user_data_lets_in(&secret, keys)) {
+            Ok(Outcome::UserDataProven)
+        } else {
+            Err(StepError::UserDataRefuses)
+        }
     }
 }
 

@@ -200,7 +200,7 @@ fn hosts_that_may_refuse_a_sudden_other_key_are_shown() {
     let run = plan("off", &(configured(&hash(&old), "") + &secret(&[("private-key.pem", &new)])));
     let [listed, made] = about_keys(&run)[..] else { panic!("{}", run.out) };
     assert!(listed.contains("it stays as it is until that is in"), "{listed}");
-    let nobody = "its machine is not replaced, because no machineset would make another one";
+    let nobody = "its machine is not replaced now, because no machineset would make another one";
     assert!(made.contains(nobody), "{made}");
     for known in [secret(&[("private-key.pem", &old)]), String::new()] {
         let run = plan("off", &(configured(&hash(&old), "") + &known));
@@ -210,36 +210,98 @@ fn hosts_that_may_refuse_a_sudden_other_key_are_shown() {
     }
 }
 
-/// A key that its host may refuse has a Machine replaced only where `check machinesets` finds nothing that forbids it.
+/// A node of a Machine of MachineSet `win` that is in service and was configured with the key of this hash.
+fn machine_in_service(number: u8, hash: &str) -> String {
+    let version = env!("CARGO_PKG_VERSION");
+    let annotations = format!(
+        "{}: {hash:?}, {}: {version:?}, {}: {version:?}",
+        names::PUBLIC_KEY_HASH_ANNOTATION,
+        names::VERSION_ANNOTATION,
+        names::DESIRED_VERSION_ANNOTATION
+    );
+    format!(
+        r#"---
+kind: Node
+metadata: {{name: win-{number}, uid: "n{number}", labels: {{kubernetes.io/os: windows}}, annotations: {{{annotations}}}}}
+status:
+  addresses: [{{type: InternalIP, address: 10.0.0.{number}}}]
+  conditions: [{{type: Ready, status: "True"}}]
+---
+apiVersion: machine.openshift.io/v1beta1
+kind: Machine
+metadata:
+  name: made-{number}
+  uid: "m{number}"
+  labels: {{machine.openshift.io/os-id: Windows}}
+  ownerReferences: [{{apiVersion: machine.openshift.io/v1beta1, kind: MachineSet, name: win, uid: "4", controller: true}}]
+status:
+  phase: Running
+  addresses: [{{type: InternalIP, address: 10.0.0.{number}}}]
+  nodeRef: {{name: win-{number}, uid: "n{number}"}}
+"#
+    )
+}
+
+/// Machines whose hosts may refuse a key are replaced as the operator would, were all of these to refuse it.
 #[test]
 fn a_machine_that_would_be_replaced_and_one_that_would_be_kept_are_told_apart() {
     let [old, new] = [key(1), key(2)];
-    let owner = "uid: \"3\", ownerReferences: [{apiVersion: machine.openshift.io/v1beta1, kind: MachineSet, \
-                 name: win, uid: \"4\", controller: true}]";
-    let input = configured(&hash(&old), "").replace("uid: \"3\"", owner);
-    let set = |user_data: &str| {
+    let hash = hash(&old);
+    let one = machine_in_service(1, &hash);
+    let two = one.clone() + &machine_in_service(2, &hash);
+    let set = |replicas: u8, user_data: &str| {
         format!(
             "---\napiVersion: machine.openshift.io/v1beta1\nkind: MachineSet\nmetadata: {{name: win, uid: \"4\"}}\n\
-             spec: {{replicas: 1, template: {{spec: {{providerSpec: {{value: {{userDataSecret: \
+             spec: {{replicas: {replicas}, template: {{spec: {{providerSpec: {{value: {{userDataSecret: \
              {{name: {user_data}}}}}}}}}}}}}\n"
         )
     };
-    for (sets, words) in [
-        (String::new(), "its machine is replaced, within"),
-        (set("windows-user-data"), "its machine is replaced, within"),
+    let ours = "windows-user-data";
+    let gone = |count: u8| {
+        let records = (1..=count).map(|number| {
+            format!(
+                "  gone-{number}_machine_host: '{{\"machine\": \"g{number}\", \"replacedIn\": \"win\"}}'\n"
+            )
+        });
+        let records: String = records.collect();
+        format!("---\nkind: ConfigMap\nmetadata: {{name: windows-ssh-host-keys}}\ndata:\n{records}")
+    };
+    let replaced = "its machine is replaced, within";
+    for (name, input, words) in [
+        ("a machineset that the input lacks", one.clone(), vec![replaced]),
+        ("a machineset like any", one.clone() + &set(1, ours), vec![replaced]),
         (
-            set("worker-user-data"),
-            "not replaced, because a new one would not either, since providerSpec",
+            "other user data",
+            one.clone() + &set(1, "worker-user-data"),
+            vec!["not replaced now, because a new one would not either, since providerSpec"],
         ),
         (
-            set("windows-user-data").replace("replicas: 1", "replicas: 0"),
-            "not replaced, because no machineset",
+            "a machineset that is to have none",
+            one.clone() + &set(0, ours),
+            vec!["not replaced now, because no machineset"],
+        ),
+        (
+            "a machineset that lacks a machine",
+            one.clone() + &set(2, ours),
+            vec!["not replaced now, because its machineset lacks machines"],
+        ),
+        (
+            "two of a machineset",
+            two.clone() + &set(2, ours),
+            vec![replaced, "because machine made-1 of its machineset is replaced first"],
+        ),
+        (
+            "three were replaced in vain",
+            two.replace("status: \"True\"", "status: Unknown") + &set(2, ours) + &gone(3),
+            vec!["because 3 of its machineset were replaced and none of them works"; 2],
         ),
     ] {
-        let input = input.clone() + &sets + &secret(&[("private-key.pem", &new)]);
-        let run = plan("off", &input);
-        let [_, made] = about_keys(&run)[..] else { panic!("{run:?}") };
-        assert!(made.contains(words), "{made}");
+        let list = "---\nkind: ConfigMap\nmetadata: {name: windows-instances}\n";
+        let run = plan("off", &(input + list + &secret(&[("private-key.pem", &new)])));
+        let told = about_keys(&run);
+        assert_eq!(told.len(), words.len(), "{name}: {run:?}");
+        let are_told = told.iter().zip(&words).all(|(told, words)| told.contains(words));
+        assert!(are_told, "{name}: {told:#?}");
     }
 }
 

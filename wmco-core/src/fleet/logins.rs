@@ -41,23 +41,18 @@ pub enum LoginResult {
 #[derive(Clone, Copy, Debug)]
 struct Failed {
     login: LoginTry,
-    refused: Option<Refused>,
-    unanswered: Option<Span>,
+    refused: Option<Failures>,
+    unanswered: Option<Failures>,
 }
 
-/// Refusals without a login that succeeded between them.
+/// Attempts that failed alike, without one that ended otherwise between them.
 #[derive(Clone, Copy, Debug)]
-struct Refused {
-    /// For how long the host is known to have refused us.
-    lasted: Duration,
-    last: Duration,
-}
-
-/// Times of the first and the last of several attempts.
-#[derive(Clone, Copy, Debug)]
-struct Span {
+struct Failures {
     first: Duration,
     last: Duration,
+    /// For how long they prove it. Each proves no more than the [longest pause](limits::RETRY_MOST) before it: while
+    /// nobody tried, nothing is known.
+    proven: Duration,
 }
 
 impl Logins {
@@ -79,11 +74,11 @@ impl Logins {
                 return;
             }
             LoginResult::Refused => {
-                Failed { login, refused: Some(Refused::with(refused, now)), unanswered: None }
+                Failed { login, refused: Some(Failures::with(refused, now)), unanswered: None }
             }
             // The refusal still stands, and this tells nothing of it.
             LoginResult::Unanswered => {
-                Failed { login, refused, unanswered: Some(Span::with(unanswered, now)) }
+                Failed { login, refused, unanswered: Some(Failures::with(unanswered, now)) }
             }
         };
         self.failed.insert(instance.to_owned(), failed);
@@ -95,10 +90,9 @@ impl Logins {
     }
 
     /// Instances whose hosts have refused every key for at least `patience`, at every answer in between; usually
-    /// [`limits::LOGIN_REFUSED`]. Each refusal proves no more than the [longest pause](limits::RETRY_MOST) before it:
-    /// while nobody could ask, nobody was refused.
+    /// [`limits::LOGIN_REFUSED`].
     pub(super) fn refused(&self, patience: Duration) -> BTreeSet<String> {
-        self.those(|failed| failed.refused.is_some_and(|refused| refused.lasted >= patience))
+        self.those(|failed| failed.refused.is_some_and(|refused| refused.proven >= patience))
     }
 
     /// Instances whose hosts have not answered for at least `patience`, usually
@@ -106,10 +100,10 @@ impl Logins {
     /// otherwise our own network may be down.
     pub(super) fn unanswered(&self, patience: Duration) -> BTreeSet<String> {
         let accepted = self.accepted;
-        let alone = |span: &Span| accepted.is_some_and(|accepted| accepted >= span.first);
+        let alone = |since: Duration| accepted.is_some_and(|accepted| accepted >= since);
         self.those(|failed| {
-            let span = failed.unanswered.filter(alone);
-            span.is_some_and(|span| span.last.saturating_sub(span.first) >= patience)
+            let unanswered = failed.unanswered.filter(|it| alone(it.first));
+            unanswered.is_some_and(|it| it.proven >= patience)
         })
     }
 
@@ -119,19 +113,13 @@ impl Logins {
     }
 }
 
-impl Refused {
-    fn with(known: Option<Self>, now: Duration) -> Self {
-        let lasted = known.map_or(Duration::ZERO, |known| {
-            let pause = now.saturating_sub(known.last);
-            known.lasted + pause.min(limits::RETRY_MOST.unsigned_abs())
-        });
-        Self { lasted, last: now }
-    }
-}
-
-impl Span {
-    fn with(known: Option<Self>, now: Duration) -> Self {
-        Self { first: known.map_or(now, |known| known.first), last: now }
+impl Failures {
+    fn with(before: Option<Self>, now: Duration) -> Self {
+        let Some(before) = before else {
+            return Self { first: now, last: now, proven: Duration::ZERO };
+        };
+        let pause = now.saturating_sub(before.last).min(limits::RETRY_MOST.unsigned_abs());
+        Self { last: now, proven: before.proven + pause, ..before }
     }
 }
 
@@ -172,13 +160,21 @@ mod tests {
 
     /// As without pinned keys, or while a host is busy.
     #[test]
-    fn time_in_which_nobody_asks_is_no_refusal() {
-        let mut logins = Logins::default();
-        for (after, now) in [(WAIT, 0), (WAIT, 1), (WAIT * 2, 60), (WAIT * 3, 61)] {
-            assert!(logins.refused(after).is_empty(), "{now}");
-            logins.note("win", login(1, b"a"), LoginResult::Refused, WAIT * now);
+    fn time_in_which_nobody_tries_proves_nothing() {
+        let (win, other) = (login(1, b"a"), login(2, b"a"));
+        for result in [LoginResult::Refused, LoginResult::Unanswered] {
+            let mut logins = Logins::default();
+            let failing = |logins: &Logins, after| match result {
+                LoginResult::Refused => logins.refused(after),
+                _ => logins.unanswered(after),
+            };
+            for (after, now) in [(WAIT, 0), (WAIT, 1), (WAIT * 2, 60), (WAIT * 3, 61)] {
+                assert!(failing(&logins, after).is_empty(), "{result:?}, {now}");
+                logins.note("win", win, result, WAIT * now);
+                logins.note("other", other, LoginResult::Accepted, WAIT * now);
+            }
+            assert_eq!(failing(&logins, WAIT * 3), ["win".to_owned()].into());
         }
-        assert_eq!(logins.refused(WAIT * 3), ["win".to_owned()].into());
     }
 
     /// A restart of a host that refuses our key does not restart the measured time.

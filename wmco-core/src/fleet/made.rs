@@ -17,17 +17,31 @@ pub(super) struct Made<'a> {
     with_node: HashMap<&'a str, Vec<&'a Machine>>,
     /// By the name of that Node, without Machines that are being deleted.
     with_name: HashMap<&'a str, Vec<&'a Machine>>,
-    /// The Machines with the ignore label, by address, and by the UID of their Node.
-    ignored: (HashMap<Ipv4Addr, &'a Machine>, HashMap<&'a str, &'a Machine>),
+    ignored: Ignored<'a>,
+}
+
+/// The Machines with the ignore label.
+struct Ignored<'a> {
+    /// By address.
+    at: HashMap<Ipv4Addr, &'a Machine>,
+    /// By the UID of the Node in their `nodeRef`.
+    with_node: HashMap<&'a str, &'a Machine>,
+    /// By the name of that Node.
+    with_name: HashMap<&'a str, &'a Machine>,
 }
 
 impl<'a> Made<'a> {
     pub(super) fn of(machines: &'a Machines) -> Self {
         let ignored = || machines.iter().filter(|it| it.instance == Err(Unfit::Ignored));
         let at = ignored().filter_map(|it| Some((internal_ipv4(&it.facts)?, it)));
-        let nodes = ignored().filter_map(|it| Some((it.facts.node.as_ref()?.uid.as_str(), it)));
-        let nodes = nodes.filter(|(uid, _)| !uid.is_empty());
-        let ignored = (at.collect(), nodes.collect());
+        let nodes: Vec<_> =
+            ignored().filter_map(|it| Some((it.facts.node.as_ref()?, it))).collect();
+        let nodes = || nodes.iter().filter(|(node, _)| !node.uid.is_empty());
+        let ignored = Ignored {
+            at: at.collect(),
+            with_node: nodes().map(|(node, it)| (node.uid.as_str(), *it)).collect(),
+            with_name: nodes().map(|(node, it)| (node.name.as_str(), *it)).collect(),
+        };
         let mut made = Self {
             machines,
             at: HashMap::new(),
@@ -62,8 +76,8 @@ impl<'a> Made<'a> {
 
     /// Whether a Machine with the ignore label has this Node or this address.
     pub(super) fn is_ignored(&self, node: &NodeFacts, ipv4: Option<Ipv4Addr>) -> bool {
-        let (at, nodes) = &self.ignored;
-        nodes.contains_key(node.uid.as_str()) || ipv4.is_some_and(|ipv4| at.contains_key(&ipv4))
+        let Ignored { at, with_node, .. } = &self.ignored;
+        with_node.contains_key(node.uid.as_str()) || ipv4.is_some_and(|it| at.contains_key(&it))
     }
 
     /// Whether a Machine refers to a Node and has another address than this one, even a Machine with the ignore
@@ -75,7 +89,7 @@ impl<'a> Made<'a> {
 
     /// Like `is_elsewhere`, for Machines with the ignore label only.
     pub(super) fn is_ignored_elsewhere(&self, node: &NodeFacts, ipv4: Option<Ipv4Addr>) -> bool {
-        let machine = self.ignored.1.get(node.uid.as_str());
+        let machine = self.ignored.with_node.get(node.uid.as_str());
         machine.is_some_and(|machine| is_elsewhere(machine, ipv4))
     }
 
@@ -91,7 +105,7 @@ impl<'a> Made<'a> {
     pub(super) fn beside(&self, machine: &Machine, ipv4: Ipv4Addr) -> Option<&'a Machine> {
         let others = self.at.get(&ipv4).into_iter().flatten().copied();
         let others = others.filter(|other| other.instance.is_ok());
-        let mut others = others.chain(self.ignored.0.get(&ipv4).copied());
+        let mut others = others.chain(self.ignored.at.get(&ipv4).copied());
         others.find(|it| it.facts.name != machine.facts.name)
     }
 
@@ -101,7 +115,8 @@ impl<'a> Made<'a> {
         let node = machine.facts.node.as_ref()?;
         let (uid, name) = (node.uid.as_str(), node.name.as_str());
         let others = self.with_node.get(uid).into_iter().chain(self.with_name.get(name)).flatten();
-        let others = others.chain(self.ignored.1.get(uid)).copied();
+        let Ignored { with_node, with_name, .. } = &self.ignored;
+        let others = others.chain(with_node.get(uid)).chain(with_name.get(name)).copied();
         others.into_iter().find(|other| other.facts.name != machine.facts.name)
     }
 

@@ -81,7 +81,6 @@ pub use notice::{Hold, Notice, Others, Topic};
 pub use permit::{DisruptionPermit, ReplacementPermit};
 use replaced::{Health, Replaced};
 pub use replacement::Replacement;
-pub(crate) use replacing::set_of;
 pub use rotation::Rotation;
 use side_by_side::Beside;
 pub use slot_waits::{SlotWait, SlotWaits};

@@ -513,9 +513,9 @@ impl fmt::Display for Notice {
             }
             Self::NotReplaced { machine, set } => write!(
                 f,
-                "machine {machine} was deleted for replacement, and machineset {set} is not ready with the \
-                 operator's version since, so its disruption slot is still held; see what its machines \
-                 wait for, or scale it down"
+                "machine {machine} was deleted for replacement, and machineset {set} has had fewer machines in \
+                 service since than before, so its disruption slot is still held; see what they wait for, or \
+                 scale it down"
             ),
             Self::KeyNotProven { address } => write!(
                 f,

@@ -110,10 +110,7 @@ fn no_longer<'a>(
 }
 
 /// The MachineSet that would make another Machine which lets us in.
-pub(crate) fn set_of<'a>(
-    machine: &Machine,
-    machines: &'a Machines,
-) -> Result<&'a MachineSetFacts, Held> {
+fn set_of<'a>(machine: &Machine, machines: &'a Machines) -> Result<&'a MachineSetFacts, Held> {
     let owner = machine.facts.machine_set.as_ref().ok_or(Held::NobodyMakesAnother)?;
     let set = machines.set(&owner.name);
     let set = set.filter(|set| set.uid == owner.uid && !set.is_deleted && set.replicas > 0);

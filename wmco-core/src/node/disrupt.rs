@@ -37,9 +37,14 @@ pub(super) fn empty(
             return Some(Plan::step(Action::PatchNode(patch), because()));
         };
         // Somebody takes off what keeps pods away: that holds the slot no longer than pods may.
-        let drain = Drain::new((since, purpose), timeout, &observed.drain, &[], now);
-        if now >= drain.deadline && untouched {
-            return Some(give_back(desired, node, observed, &drain, now));
+        if now >= since + timeout && untouched {
+            let Some(pods) = &observed.pods else {
+                return Some(Plan::step(Action::ListPods, because()));
+            };
+            let drain = Drain::new((since, purpose), timeout, &observed.drain, pods, now);
+            if now >= drain.deadline {
+                return Some(give_back(desired, node, observed, &drain, now));
+            }
         }
         return Some(Plan::step(Action::PatchNode(patch), Because::MetadataDiffers));
     }

@@ -152,9 +152,19 @@ impl Memory {
         for step in &plan.steps {
             if let Action::PatchNode(patch) = &step.action {
                 self.marks_then.change(patch, desired.release.drain_timeout, now);
+                if patch.annotations.get(names::REBOOT_ANNOTATION) == Some(&None) {
+                    self.request_ends();
+                }
             }
         }
         plan
+    }
+
+    /// A restart that is requested from now on is another one, even if nobody sees the Node without a request.
+    fn request_ends(&mut self) {
+        if let Look::Current { after_request, .. } = &mut self.look {
+            *after_request = false;
+        }
     }
 
     /// Decides on the last look at the host, or that a new one is due.
@@ -324,6 +334,7 @@ impl Memory {
             | Outcome::KeyRemovalProven(_)
             | Outcome::FoundNode { .. }
             | Outcome::NodeDeleted
+            | Outcome::UserDataProven
             | Outcome::MachineDeleted
             | Outcome::MachineKept { .. }
             | Outcome::HostForgotten => {}

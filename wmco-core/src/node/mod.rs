@@ -160,8 +160,10 @@ pub fn reconcile(desired: &Desired, observed: &Observed, now: Timestamp) -> Plan
         Intent::Remove(permit) => remove::plan(desired, observed, permit.as_ref(), now),
         // The operator has nothing left to do: the Machine API drains the Node and deletes both.
         Intent::Replace(permit) => {
-            let delete = Action::DeleteMachine(permit.clone());
-            Plan { next: Next::Settled, ..Plan::step(delete, Because::LoginRefused) }
+            let because = Because::LoginRefused;
+            let prove = Plan::step(Action::ProveUserData, because.clone());
+            let plan = prove.and(Action::DeleteMachine(permit.clone()), because);
+            Plan { next: Next::Settled, ..plan }
         }
     }
 }

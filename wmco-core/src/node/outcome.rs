@@ -41,6 +41,8 @@ pub enum Outcome {
     Evicted(Vec<Refusal>),
     /// The Node was deleted.
     NodeDeleted,
+    /// The user data of new Machines let every key in.
+    UserDataProven,
     /// The Machine was deleted.
     MachineDeleted,
     /// The API server kept the Machine: it is not the expected one, or was changed at that moment.
@@ -76,6 +78,7 @@ impl Outcome {
             | Self::Pods(_)
             | Self::Evicted(_)
             | Self::NodeDeleted
+            | Self::UserDataProven
             | Self::MachineDeleted => return None,
         })
     }
@@ -83,7 +86,7 @@ impl Outcome {
     /// Whether the host or the cluster has changed.
     pub(super) fn is_change(&self) -> bool {
         match self {
-            Self::Looked(_) | Self::NoNode | Self::Pods(_) => false,
+            Self::Looked(_) | Self::NoNode | Self::Pods(_) | Self::UserDataProven => false,
             Self::Worked(_)
             | Self::Uploaded
             | Self::RootRecorded(_)

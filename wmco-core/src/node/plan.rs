@@ -83,6 +83,9 @@ pub enum Action {
     RemoveLeftovers(HostWork),
     /// Delete the Node object.
     DeleteNode(DisruptionPermit),
+    /// Look in the API server itself whether the user data of new Machines let every key in, and fail if not: a cache
+    /// that is told nothing any more, as without the rights, shows what was there before.
+    ProveUserData,
     /// Delete the Machine, so that its MachineSet creates a replacement.
     DeleteMachine(ReplacementPermit),
     /// Remove the host's key and record from the ConfigMap of host keys.
@@ -280,7 +283,8 @@ impl Action {
             | Self::ProbeStaged(_)
             | Self::RecordRoot(_)
             | Self::ProveKey(_)
-            | Self::ProveKeyRemoved(_) => true,
+            | Self::ProveKeyRemoved(_)
+            | Self::ProveUserData => true,
             // Only the login counts as proof of the key.
             Self::Apply { work, .. } => work.only_exchanges_keys(),
             Self::Upload(_)
@@ -314,6 +318,7 @@ impl Action {
             | Self::Evict { .. }
             | Self::TellDrain { .. }
             | Self::DeleteNode(_)
+            | Self::ProveUserData
             | Self::DeleteMachine(_)
             | Self::ForgetHost => false,
         }
@@ -337,6 +342,7 @@ impl Action {
             Self::Apply { .. } => "apply",
             Self::RemoveLeftovers(_) => "remove-leftovers",
             Self::DeleteNode(_) => "delete-node",
+            Self::ProveUserData => "prove-user-data",
             Self::DeleteMachine(_) => "delete-machine",
             Self::ForgetHost => "forget-host",
         }
@@ -371,7 +377,11 @@ impl fmt::Display for Action {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.verb())?;
         match self {
-            Self::Probe | Self::ProbeStaged(_) | Self::ListPods | Self::ForgetHost => Ok(()),
+            Self::Probe
+            | Self::ProbeStaged(_)
+            | Self::ListPods
+            | Self::ProveUserData
+            | Self::ForgetHost => Ok(()),
             Self::ProveKeyRemoved(_) => f.write_str(" by a login with it that is refused"),
             Self::SeekNode(search) => write!(f, " {search}"),
             Self::ProbeWithOurs(_) => f.write_str(" (brought in a fresh folder)"),

@@ -365,3 +365,81 @@ fn a_successor_is_upgraded_before_it_is_in_service() {
     let events = [Event::Key(KeyEvent::Change), Event::CrashIn(27), Event::Wait, Event::Bump];
     settles(&mut after(start, &events)).unwrap();
 }
+
+/// A host restarts by itself between the end of a restart that was asked for and the next request.
+#[test]
+fn a_restart_that_is_asked_for_right_after_another_one_happens() {
+    let start = Start { hosts: 1, budget: 1, features: 0, configured: false, sets: 0 };
+    let [round, bump] = [Event::Round(0), Event::Bump];
+    let restarted = [Event::HostRestarts(0), Event::Round(67), Event::AskRestart(0), round, bump];
+    let events = [[bump, round, Event::Wait, round].as_slice(), &restarted].concat();
+    settles(&mut after(start, &events)).unwrap();
+}
+
+/// The Machine API refers to the Node of another Machine, which people ignore.
+#[test]
+fn a_machine_that_refers_to_the_node_of_an_ignored_one() {
+    let start = Start { hosts: 1, budget: 2, features: 0, configured: true, sets: 2 };
+    let events = [
+        Event::LoseAddresses(1),
+        Event::Of(MachineEvent::ReferTo(1, 1)),
+        Event::Of(MachineEvent::Ignore(0)),
+        Event::LoseList,
+        Event::CutKubelets,
+        Event::Of(MachineEvent::ReferInVain(0)),
+        Event::Bump,
+        Event::Wait,
+    ];
+    settles(&mut after(start, &events)).unwrap();
+}
+
+/// Pods have a grace period when a person makes their node schedulable.
+#[test]
+fn a_node_that_is_made_schedulable_while_its_pods_end() {
+    let start = Start { hosts: 1, budget: 1, features: 0, configured: true, sets: 0 };
+    let round = Event::Round(0);
+    let events = [
+        Event::NewServices,
+        round,
+        round,
+        round,
+        round,
+        Event::Grace(0),
+        round,
+        Event::Wait,
+        Event::Uncordon(0),
+    ];
+    let mut world = after(start, &events);
+    for _ in 0..2 {
+        settles(&mut world).unwrap();
+        for _ in 0..8 {
+            world.fair_round();
+        }
+    }
+    let before = world.visible();
+    world.crash();
+    for _ in 0..5 {
+        world.happen(Event::Round(EVERYBODY));
+    }
+    assert_eq!(world.visible(), before);
+}
+
+/// A Machine that people ignore while it is drained, and heed again when another one has its slot, goes on beside that.
+#[test]
+fn a_machine_that_is_ignored_for_a_while_goes_on() {
+    let start = Start { hosts: 1, budget: 1, features: 0, configured: true, sets: 2 };
+    let round = Event::Round(0);
+    let events = [
+        Event::Of(MachineEvent::Ignore(1)),
+        Event::AskRestart(2),
+        round,
+        round,
+        Event::Unlist(0),
+        round,
+        Event::Key(KeyEvent::Change),
+        round,
+        round,
+        Event::Of(MachineEvent::Heed(1)),
+    ];
+    settles(&mut after(start, &events)).unwrap();
+}

@@ -11,7 +11,7 @@ use crate::guarantees::{Start, after, any_start, ordinary};
 use crate::world::{Event, KeyEvent, ROUNDS, World};
 
 /// Verbs of all actions.
-const VERBS: [&str; 17] = [
+const VERBS: [&str; 18] = [
     "probe",
     "probe-with-ours",
     "probe-staged",
@@ -27,6 +27,7 @@ const VERBS: [&str; 17] = [
     "apply",
     "remove-leftovers",
     "delete-node",
+    "prove-user-data",
     "delete-machine",
     "forget-host",
 ];

@@ -113,6 +113,7 @@ impl World {
                 self.api.nodes.remove(permit.node());
                 Outcome::NodeDeleted
             }
+            Action::ProveUserData => self.prove_user_data()?,
             Action::DeleteMachine(permit) => {
                 self.promise_replace(permit);
                 self.delete_machine(permit);
@@ -121,6 +122,10 @@ impl World {
         };
         self.faults.pass()?;
         Ok(outcome)
+    }
+
+    fn prove_user_data(&self) -> Result<Outcome, Stop> {
+        self.api.made.user_data.is_right().then_some(Outcome::UserDataProven).ok_or(Stop::Fail)
     }
 
     fn seek_node(&self, search: &NodeSearch) -> Outcome {

@@ -241,7 +241,8 @@ impl World {
         let host = self.hosts.iter().find(|it| it.machine.as_deref() == Some(permit.machine()));
         let node = host.and_then(|host| self.api.nodes.get(&host.name));
         let served = node.is_some_and(|node| {
-            node.is_disrupted() || node.facts.ready && node.facts.version().is_some()
+            !node.taken
+                && (node.is_disrupted() || node.facts.ready && node.facts.version().is_some())
         });
         let machine = self.api.made.machines.get_mut(permit.machine());
         let machine = machine.filter(|it| it.facts.uid == permit.uid() && !it.facts.is_deleted);

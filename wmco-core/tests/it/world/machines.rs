@@ -63,9 +63,14 @@ impl UserDataSecret {
         }
     }
 
+    /// Whether a Machine that is made now lets us in.
+    pub(super) fn is_right(&self) -> bool {
+        !self.is_wrong
+    }
+
     /// Its version if it is right; if not, it is right by the next look.
     pub(super) fn look(&mut self) -> Option<String> {
-        let right = (!self.is_wrong).then(|| self.version.to_string());
+        let right = self.is_right().then(|| self.version.to_string());
         self.put_right();
         right
     }

@@ -112,7 +112,7 @@ pub(crate) struct World {
     awaiting: BTreeMap<String, BTreeSet<String>>,
     /// Ghost: services went down by themselves this round.
     breakdown: bool,
-    /// Print every plan.
+    /// Print every plan, as with the variable `WORLD_LOG`.
     pub(crate) log: bool,
 }
 
@@ -145,7 +145,7 @@ impl World {
             seen_ready: BTreeMap::new(),
             awaiting: BTreeMap::new(),
             breakdown: false,
-            log: false,
+            log: std::env::var_os("WORLD_LOG").is_some(),
         };
         for index in 0..hosts {
             let on = features & (1 << index) != 0;
