@@ -3,11 +3,11 @@
 use std::net::{IpAddr, Ipv4Addr};
 use std::path::PathBuf;
 
-use anyhow::Context as _;
-use clap::Args;
+use anyhow::{Context as _, bail};
+use clap::{Args, value_parser};
 use wmco_core::facts::Facts;
 use wmco_core::preflight::{self, HostSeen};
-use wmco_core::protocol::Probe;
+use wmco_core::protocol::{PROTOCOL, Probe};
 
 use super::check_cluster::Found;
 use super::{Answer, Output};
@@ -23,7 +23,7 @@ pub struct Host {
     #[arg(long, value_name = "FILE")]
     facts: Option<PathBuf>,
     /// UDP port of the cluster's overlay, if not the default.
-    #[arg(long, value_name = "PORT")]
+    #[arg(long, value_name = "PORT", value_parser = value_parser!(u16).range(1..))]
     vxlan_port: Option<u16>,
     #[command(flatten)]
     output: Output,
@@ -43,6 +43,13 @@ impl Host {
                 input::name(&self.file)
             )
         })?;
+        if probe.protocol != PROTOCOL {
+            bail!(
+                "{} is of an agent that speaks protocol {}, not {PROTOCOL}: run the agent of this version on the host",
+                input::name(&self.file),
+                probe.protocol
+            );
+        }
         let facts = match &self.facts {
             Some(file) => Some(reader.facts(file)?),
             None => None,

@@ -24,6 +24,9 @@ pub struct Bundle {
     /// Image of the catalog, for the examples.
     #[arg(long, value_name = "IMAGE", default_value = "wmco-catalog")]
     catalog_image: String,
+    /// Image of the bundle itself, for the examples.
+    #[arg(long = "bundle-image", value_name = "IMAGE", default_value = "wmco-bundle")]
+    own_image: String,
     /// Write the files into this folder instead of printing them.
     #[arg(long, value_name = "FOLDER")]
     output_dir: Option<PathBuf>,
@@ -46,6 +49,7 @@ impl Bundle {
             version: self.of_version,
             skip_range: self.skip_range.as_deref(),
             catalog_image: &self.catalog_image,
+            own_image: &self.own_image,
         };
         if let Err(error) = bundle.check() {
             return Ok(no(error));

@@ -1,13 +1,16 @@
 //! `render manifests`: everything that is applied to a cluster to install the operator.
 
-use std::path::PathBuf;
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
 
+use anyhow::Context as _;
 use clap::Args;
 use serde_json::json;
 use wmco_core::manifests::{self, File};
 
 use super::installation::InstallationOptions;
-use super::{Answer, Format, Output, no};
+use super::{Answer, Format, Output, no, tell};
 
 /// Arguments of `render manifests`.
 #[derive(Args, Debug)]
@@ -33,8 +36,12 @@ impl Manifests {
         };
         match (&self.output_dir, self.output.format) {
             (Some(folder), _) => {
-                for file in manifests::files(&installation) {
+                let files = manifests::files(&installation);
+                for file in &files {
                     super::output::write(&folder.join(file.path), &file.text())?;
+                }
+                for path in foreign_files(folder, &files)? {
+                    tell("warning", &format!("{path} is not part of these manifests, remove it"));
                 }
             }
             (None, Format::Json) => {
@@ -50,4 +57,25 @@ impl Manifests {
         }
         Ok(Answer::Yes)
     }
+}
+
+/// Paths of other objects in the folders of these files, such as those of an earlier version: `kubectl apply -f` would
+/// take them, too.
+fn foreign_files(folder: &Path, files: &[File]) -> anyhow::Result<Vec<String>> {
+    let ours: BTreeSet<PathBuf> = files.iter().map(|file| PathBuf::from(file.path)).collect();
+    let folders: BTreeSet<&Path> = ours.iter().filter_map(|path| path.parent()).collect();
+    let mut foreign = Vec::new();
+    for inside in folders {
+        let cannot = || format!("cannot read the folder {}", folder.join(inside).display());
+        for entry in fs::read_dir(folder.join(inside)).with_context(cannot)? {
+            let path = inside.join(entry.with_context(cannot)?.file_name());
+            let is_object =
+                ["yaml", "yml", "json"].iter().any(|it| path.extension() == Some(it.as_ref()));
+            if is_object && !ours.contains(&path) {
+                foreign.push(path.display().to_string());
+            }
+        }
+    }
+    foreign.sort();
+    Ok(foreign)
 }

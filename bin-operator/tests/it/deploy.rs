@@ -238,6 +238,9 @@ fn manifests_that_could_not_work_are_refused() {
         run(&[&["render", "manifests"], given].concat(), "").is_refused(1, &[problem]);
     };
     refused(&["--namespace", "Winc"], "`Winc` is no namespace");
+    for of_others in ["default", "kube-system", "kube-x", "openshift"] {
+        refused(&["--namespace", of_others], "belongs to the cluster");
+    }
     refused(&["--image", "a/B"], "image `a/B` cannot be used");
     refused(&["--args=--debug"], "--args: unexpected argument '--debug'");
 }
@@ -274,6 +277,7 @@ fn a_bundle_that_could_not_be_installed_is_not_made() {
         refused(&["--bundle-version", version], "cannot be used, write for example 1.2.3");
     }
     refused(&["--catalog-image", "A B"], "catalogue's image `A B` cannot be used");
+    refused(&["--bundle-image", "A B"], "bundle's image `A B` cannot be used");
     refused(&["--args=--help"], "--help and --version run nothing");
 }
 
@@ -284,6 +288,34 @@ fn options_of_the_bundle_are_those_of_its_subscription() {
     let objects: Vec<Value> = serde_saphyr::from_multiple(text).unwrap();
     let env = &only(&objects, "Subscription")["spec"]["config"]["env"];
     assert_eq!(env, &json!([{"name": "ARGS", "value": "--deny-requests"}]));
+}
+
+/// A cluster that reaches one registry alone loads catalogue, bundle, operator and pause image from there.
+#[test]
+fn the_example_of_a_disconnected_cluster_has_all_images() {
+    let image = "quay.test/team/bundle:1";
+    let files = run(&["render", "bundle", "--bundle-image", image, "-o", "json"], "").json();
+    let text = files["examples/disconnected.yaml"].as_str().unwrap();
+    let objects: Vec<Value> = serde_saphyr::from_multiple(text).unwrap();
+    let mirrors = only(&objects, "ImageTagMirrorSet")["spec"]["imageTagMirrors"].clone();
+    let sources: Vec<_> =
+        mirrors.as_array().unwrap().iter().map(|it| it["source"].as_str().unwrap()).collect();
+    for expected in ["quay.test/team/bundle", "wmco-operator", "pause"] {
+        assert!(sources.iter().any(|source| source.ends_with(expected)), "{sources:?}");
+    }
+}
+
+#[test]
+fn files_of_former_manifests_are_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().to_str().unwrap();
+    let render = || run(&["render", "manifests", "--output-dir", path], "");
+    assert_eq!((render().status, render().err.as_str()), (0, ""));
+    for name in ["deployment-old.yaml", "notes.txt"] {
+        fs::write(folder.path().join(name), "").unwrap();
+    }
+    let told = "warning: deployment-old.yaml is not part of these manifests, remove it\n";
+    assert_eq!(render().err, told);
 }
 
 #[test]

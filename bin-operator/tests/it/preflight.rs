@@ -136,6 +136,10 @@ fn a_host_is_judged_by_its_probe() {
     let run = host(&old, &["--vxlan-port", "9898"]);
     assert!(run.status == 1 && run.out.starts_with("blocks   vxlan-port: "), "{run:?}");
     host(&json!({"protocol": 1}), &[]).is_refused(2, &["standard input", "probe"]);
+    let mut later = probe();
+    later["protocol"] = json!(99);
+    host(&later, &[]).is_refused(2, &["protocol 99, not 1", "agent of this version"]);
+    host(&old, &["--vxlan-port", "0"]).is_refused(2, &["--vxlan-port"]);
 }
 
 #[test]

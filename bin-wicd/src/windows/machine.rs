@@ -57,6 +57,9 @@ fn failed(what: &str) -> impl Fn(io::Error) -> WindowsError + use<'_> {
     move |error| WindowsError::other(what, error)
 }
 
+/// What Windows calls itself.
+const VERSION_KEY: &str = r"SOFTWARE\Microsoft\Windows NT\CurrentVersion";
+
 /// A text value below `HKEY_LOCAL_MACHINE`.
 fn registry_text(key: &str, name: &str) -> io::Result<String> {
     RegKey::predef(HKEY_LOCAL_MACHINE).open_subkey(key)?.get_value(name)
@@ -106,18 +109,22 @@ impl Machine for ThisMachine {
     }
 
     fn os_build(&self) -> Result<String, WindowsError> {
-        const KEY: &str = r"SOFTWARE\Microsoft\Windows NT\CurrentVersion";
         let version = || -> io::Result<String> {
-            let build = registry_text(KEY, "CurrentBuildNumber")?;
-            let major = registry_number(KEY, "CurrentMajorVersionNumber");
-            let minor = registry_number(KEY, "CurrentMinorVersionNumber");
+            let build = registry_text(VERSION_KEY, "CurrentBuildNumber")?;
+            let major = registry_number(VERSION_KEY, "CurrentMajorVersionNumber");
+            let minor = registry_number(VERSION_KEY, "CurrentMinorVersionNumber");
             match (major, minor) {
                 (Ok(major), Ok(minor)) => Ok(format!("{major}.{minor}.{build}")),
                 // Before Windows 10 there was only the text.
-                _ => Ok(format!("{}.{build}", registry_text(KEY, "CurrentVersion")?)),
+                _ => Ok(format!("{}.{build}", registry_text(VERSION_KEY, "CurrentVersion")?)),
             }
         };
         version().map_err(failed("read the Windows build"))
+    }
+
+    fn installation(&self) -> Result<String, WindowsError> {
+        registry_text(VERSION_KEY, "InstallationType")
+            .map_err(failed("read the kind of the Windows installation"))
     }
 
     fn interfaces(&self) -> Result<Vec<Interface>, WindowsError> {

@@ -74,7 +74,7 @@ impl Bundle<'_> {
 
     fn disconnected(&self) -> Vec<Value> {
         let pause = ContainerdSettings::default().pause_image;
-        let images = [self.installation.image(), pause.as_str()];
+        let images = [self.installation.image(), self.own_image, pause.as_str()];
         // One kind is for images named by digest, the other for images named by tag.
         let kinds = [
             ("ImageDigestMirrorSet", "imageDigestMirrors", true),

@@ -56,6 +56,8 @@ pub struct Bundle<'a> {
     pub skip_range: Option<&'a str>,
     /// The catalogue's image, for the examples.
     pub catalog_image: &'a str,
+    /// The bundle's own image, for the examples.
+    pub own_image: &'a str,
 }
 
 impl Bundle<'_> {
@@ -73,11 +75,12 @@ impl Bundle<'_> {
             let text = printable(cut(text, limits::FINDING_TEXT_BYTES));
             return Err(BundleError::SkipRange { text });
         }
-        let text = self.catalog_image;
-        match text.parse::<ImageReference>() {
-            Ok(_) => Ok(()),
-            Err(problem) => Err(BundleError::CatalogImage { text: text.to_owned(), problem }),
+        for (of, text) in [("catalogue", self.catalog_image), ("bundle", self.own_image)] {
+            if let Err(problem) = text.parse::<ImageReference>() {
+                return Err(BundleError::Image { of, text: text.to_owned(), problem });
+            }
         }
+        Ok(())
     }
 
     /// Returns all files by path: the content of the bundle's image, its Dockerfile, and below `examples/` the
@@ -92,6 +95,7 @@ impl Bundle<'_> {
     ///     version: "1.2.3".parse()?,
     ///     skip_range: None,
     ///     catalog_image: "registry.example/catalog:1",
+    ///     own_image: "registry.example/bundle:1",
     /// };
     /// let problems = check(&bundle.files());
     /// assert!(problems.iter().all(|problem| problem.rule.level == Level::Warning));
@@ -139,8 +143,10 @@ fn lives_in(object: &Value, namespace: &str) -> bool {
 #[non_exhaustive]
 pub enum BundleError {
     /// Not a valid image reference.
-    #[error("catalogue's image `{text}` cannot be used: {problem}")]
-    CatalogImage {
+    #[error("{of}'s image `{text}` cannot be used: {problem}")]
+    Image {
+        /// What the image holds.
+        of: &'static str,
         /// The input.
         text: String,
         /// Why the reference is invalid.

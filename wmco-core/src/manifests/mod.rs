@@ -40,6 +40,9 @@ pub(crate) use rights::rules;
 /// Image in manifests without a chosen image; kustomize replaces it.
 pub const IMAGE: &str = "wmco-operator";
 
+/// Namespaces of others, besides those that begin with `kube-`, which Kubernetes keeps for itself.
+const OF_OTHERS: [&str; 3] = ["default", "openshift", "openshift-machine-api"];
+
 /// Choices of the user for an installation.
 #[derive(Clone, Copy, Debug)]
 pub struct Installation<'a> {
@@ -66,16 +69,27 @@ pub enum InstallationError {
         /// The input.
         text: String,
     },
+    /// A namespace of the cluster itself, or of everybody.
+    #[error(
+        "namespace `{text}` belongs to the cluster, choose one for the operator alone: its labels restrict every pod there"
+    )]
+    NamespaceOfOthers {
+        /// The input.
+        text: String,
+    },
 }
 
 impl<'a> Installation<'a> {
     /// An installation of `image` in `namespace`.
     ///
     /// # Errors
-    /// The namespace's name or the image reference is invalid.
+    /// The namespace's name or the image reference is invalid, or the namespace is one of others.
     pub fn new(namespace: &'a str, image: &'a str) -> Result<Self, InstallationError> {
         if !is_dns_label(namespace) {
             return Err(InstallationError::Namespace { text: namespace.to_owned() });
+        }
+        if OF_OTHERS.contains(&namespace) || namespace.starts_with("kube-") {
+            return Err(InstallationError::NamespaceOfOthers { text: namespace.to_owned() });
         }
         match image.parse::<ImageReference>() {
             Ok(_) => Ok(Self { namespace, image, arguments: "" }),

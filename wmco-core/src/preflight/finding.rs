@@ -87,12 +87,14 @@ pub enum Requirement {
     TlsProfile,
     /// Kubelets on Windows nodes are neither newer nor much older than the API server.
     KubeletSkew,
-    /// The release of Windows is supported.
+    /// The release of Windows is supported, and is a server.
     WindowsRelease,
     /// The login user of a host is an administrator there.
     Administrator,
     /// A host's name is valid for a Node.
     HostName,
+    /// A host has an IPv4 address.
+    HostAddress,
     /// A host has exactly one default route, whose network card has the address of its node.
     DefaultRoute,
     /// A host belongs to this cluster, or to none.
@@ -165,6 +167,7 @@ impl Requirement {
             Self::KubeletSkew => "kubelet-skew",
             Self::WindowsRelease => "windows-release",
             Self::HostName => "host-name",
+            Self::HostAddress => "host-address",
             Self::DefaultRoute => "default-route",
             Self::OtherCluster => "other-cluster",
             Self::OtherMachine => "other-machine",

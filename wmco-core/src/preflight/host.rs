@@ -79,9 +79,11 @@ impl<'a> HostSeen<'a> {
 /// ```
 pub fn host(seen: &HostSeen<'_>) -> Vec<Finding> {
     let mut found = Vec::new();
+    found.extend(installation(seen.probe));
     found.extend(release(seen));
     found.extend(rights(seen.probe));
     found.extend(name(seen.probe));
+    found.extend(address(seen.probe));
     found.extend(other_cluster(seen));
     found.extend(other_machine(seen));
     found.extend(foreign(seen.probe));
@@ -92,6 +94,33 @@ pub fn host(seen: &HostSeen<'_>) -> Vec<Finding> {
     found.sort();
     found.sort_by_key(|finding| finding.severity);
     found
+}
+
+/// A desktop release may have the build of a server.
+fn installation(probe: &Probe) -> Option<Finding> {
+    let kind = probe.fitness.installation.as_deref()?;
+    kind.eq_ignore_ascii_case("Client").then(|| Finding {
+        requirement: Requirement::WindowsRelease,
+        severity: Severity::Blocking,
+        at: "Windows on the host".to_owned(),
+        seen: format!(
+            "is a desktop release, such as Windows 11 (build {})",
+            quoted(&probe.os_build)
+        ),
+        needed: format!("a server: {}", SUPPORTED.windows_names()),
+        next_step: "install one of these on the host".to_owned(),
+    })
+}
+
+fn address(probe: &Probe) -> Option<Finding> {
+    probe.addresses.is_empty().then(|| Finding {
+        requirement: Requirement::HostAddress,
+        severity: Severity::Blocking,
+        at: "the host".to_owned(),
+        seen: "has no IPv4 address".to_owned(),
+        needed: "one that the cluster's nodes reach: it is the node's".to_owned(),
+        next_step: "give one of its network cards an address (Get-NetIPAddress)".to_owned(),
+    })
 }
 
 fn release(seen: &HostSeen<'_>) -> Option<Finding> {
@@ -125,13 +154,14 @@ fn release(seen: &HostSeen<'_>) -> Option<Finding> {
 
 fn name(probe: &Probe) -> Option<Finding> {
     let name = probe.host_name.trim();
-    let is_name = matches!(name.to_lowercase().parse(), Ok(Host::Name(_)));
+    let is_name = matches!(name.to_lowercase().parse(), Ok(Host::Name(_))) && !name.ends_with('.');
     (!is_name).then(|| Finding {
         requirement: Requirement::HostName,
         severity: Severity::Blocking,
         at: "the host's name".to_owned(),
         seen: format!("is {}", quoted(name)),
-        needed: "letters, digits and hyphens, as RFC 1123 has it: it becomes the node's name"
+        needed: "letters, digits and hyphens, not digits alone and with none of the hyphens at an end, as RFC 1123 \
+                 and Windows have it: it becomes the node's name"
             .to_owned(),
         next_step: "rename the computer (Rename-Computer) and restart it".to_owned(),
     })

@@ -357,9 +357,20 @@ fn situations_of_a_host() {
     let no_name = HostSeen { reverse_names: Some(&[]), ..HostSeen::of(&fine) };
     let situations = [
         ("another Windows", told_of_host(|it| it.os_build = "10.0.14393".into())),
+        ("Windows 11", told_of_host(|it| it.os_build = "10.0.22631".into())),
+        (
+            "Windows 11 with a server's build",
+            told_of_host(|it| {
+                it.os_build = "10.0.26100".into();
+                it.fitness.installation = Some("Client".into());
+            }),
+        ),
         ("Windows Server 2019 and another port", lines(&host(&old))),
         ("no rights", told_of_host(|it| it.fitness.is_administrator = Some(false))),
         ("a name that is none", told_of_host(|it| it.host_name = "win_1".into())),
+        ("a name with a dot at its end", told_of_host(|it| it.host_name = "win-1.".into())),
+        ("a name of digits", told_of_host(|it| it.host_name = "123".into())),
+        ("no address", told_of_host(|it| it.addresses.clear())),
         (
             "a containerd of others",
             told_of_host(|it| it.foreign_containerd = foreign("containerd", r"D:\containerd.exe")),

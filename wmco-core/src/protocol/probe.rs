@@ -224,6 +224,9 @@ pub struct HostFitness {
     /// Number of interfaces with a default route.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub default_routes: Option<usize>,
+    /// Kind of the Windows installation: `Server`, `Server Core` or `Client`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub installation: Option<String>,
     /// Whether the agent has the rights of an administrator.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub is_administrator: Option<bool>,

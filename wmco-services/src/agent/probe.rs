@@ -79,6 +79,7 @@ fn fitness(windows: &dyn Windows, services: &[Service]) -> HostFitness {
     let is_taken = |port: &u16| machine.is_listening(*port).unwrap_or_default();
     HostFitness {
         default_routes: machine.default_routes().ok().map(|routes| routes.len()),
+        installation: machine.installation().ok(),
         is_administrator: machine.is_administrator().ok(),
         free_bytes: machine.free_bytes(&known(host::ROOT)).ok(),
         taken_ports: host::NODE_PORTS.into_iter().filter(is_taken).collect(),

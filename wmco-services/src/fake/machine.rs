@@ -176,6 +176,10 @@ impl Machine for FakeWindows {
         self.act(Call::MachineFacts, "free disk", |host| Ok(host.free_bytes))
     }
 
+    fn installation(&self) -> Result<String, WindowsError> {
+        self.act(Call::MachineFacts, "installation", |_| Ok("Server Core".to_owned()))
+    }
+
     fn is_administrator(&self) -> Result<bool, WindowsError> {
         self.act(Call::MachineFacts, "rights", |host| Ok(host.is_administrator))
     }

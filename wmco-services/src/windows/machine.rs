@@ -125,6 +125,10 @@ pub trait Machine: Send + Sync {
     /// Returns the free bytes, within quotas, on the disk of `folder`.
     fn free_bytes(&self, folder: &WindowsPath) -> Result<u64, WindowsError>;
 
+    /// Kind of the installation: `Server`, `Server Core`, or `Client` for a desktop release such as Windows 11, whose builds
+    /// may have the numbers of a server's.
+    fn installation(&self) -> Result<String, WindowsError>;
+
     /// Whether this program has the rights of an administrator.
     fn is_administrator(&self) -> Result<bool, WindowsError>;
 

@@ -189,6 +189,7 @@ async fn give_rights_of_the_bundle(stage: &Stage) {
         version: "1.0.0".parse().unwrap(),
         skip_range: None,
         catalog_image: "catalog",
+        own_image: "bundle",
     };
     let name = format!("manifests/{}.clusterserviceversion.yaml", objects::OPERATOR);
     let version: Value = serde_saphyr::from_str(&bundle.files()[&name]).unwrap();

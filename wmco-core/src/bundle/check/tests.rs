@@ -19,6 +19,7 @@ fn files() -> BTreeMap<String, String> {
         version: "1.2.3".parse().unwrap(),
         skip_range: None,
         catalog_image: "registry.example/catalog:1",
+        own_image: "registry.example/bundle:1",
     };
     bundle.files()
 }
