@@ -238,7 +238,8 @@ impl Work<'_> {
         if self.inputs.image_config.blocks(mirror) {
             return Err(RegistryProblem::BlockedMirror);
         }
-        if self.forbidden.meet(&base) && !base.is_at_the_same_registry(&entry.source) {
+        let forbids_itself = entry.never && base.is_at_the_same_registry(&entry.source);
+        if self.forbidden.meet(&base) && !forbids_itself {
             return Err(RegistryProblem::ForbiddenMirror);
         }
         if mirror.is_ipv6() {

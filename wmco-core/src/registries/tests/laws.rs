@@ -61,7 +61,7 @@ impl Mirror {
             let (base, path) = (self.base_path(), other.path.as_slice());
             other.forbids(entries)
                 && is_same(other.host, self.host)
-                && !is_same(entry.host, self.host)
+                && !(entry.never && is_same(entry.host, self.host))
                 && (base.starts_with(path) || path.starts_with(&base))
         };
         (self.same_path || entry.path.is_empty()) && !entries.iter().any(forbidden)

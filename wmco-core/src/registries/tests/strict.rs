@@ -40,14 +40,17 @@ fn forbidden_source_under_another_name_is_told() {
     }
 }
 
-/// The rule and the mirror stand in two objects.
+/// The rule and the mirror stand in two objects: the rule holds.
 #[test]
-fn forbidden_source_that_another_entry_mirrors_is_told() {
+fn forbidden_source_that_another_entry_mirrors_is_not_asked() {
     let found =
         registries(&[never("n", "a.test", &["m.test"]), tags("t", "A.test", &["a.test:443"])]);
     let told = serious(&found);
     assert!(told[0].starts_with("ImageTagMirrorSet t, "), "{told:?}");
-    assert!(told[0].contains("in spite of NeverContactSource"), "{told:?}");
+    assert!(told[0].contains("another entry forbids"), "{told:?}");
+    for urls in asked(&found, "a.test/x:1") {
+        assert!(urls.iter().all(|url| !url.contains("a.test/")), "{urls:?}");
+    }
 }
 
 #[test]

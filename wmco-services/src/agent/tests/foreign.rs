@@ -88,4 +88,5 @@ fn ports_disk_routes_and_rights_are_told() {
     assert_eq!(fitness.taken_ports, [host::EXPORTER_PORT].into());
     assert_eq!((fitness.free_bytes, fitness.default_routes), (Some(7), Some(1)));
     assert_eq!(fitness.is_administrator, Some(false));
+    assert_eq!(fitness.installation.as_deref(), Some("Server Core"));
 }
