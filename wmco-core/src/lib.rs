@@ -81,6 +81,7 @@ pub mod text;
 pub mod tls_profile;
 pub mod units;
 pub mod upgradeable;
+pub mod url;
 #[cfg(feature = "username")]
 pub mod username;
 #[cfg(test)]

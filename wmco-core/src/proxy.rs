@@ -12,10 +12,9 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use http::Uri;
-
 use crate::names::host;
 use crate::names::objects::CLUSTER;
+use crate::url::{self, UrlError};
 
 /// Proxy variables with their values, which can hold passwords: `Debug` shows names only.
 ///
@@ -49,21 +48,25 @@ pub struct ClusterProxy<'a> {
 pub enum ProxyError {
     /// A field is not the URL of a proxy.
     #[error(
-        "proxy {CLUSTER}, field `status.{field}` is no URL of a proxy, so nodes keep the one that they have; \
-         correct `spec.{field}`, such as http://HOST:PORT"
+        "proxy {CLUSTER}, field `status.{field}` is no URL of a proxy because it has {problem}, so nodes keep the one \
+         that they have; correct `spec.{field}`, such as http://HOST:PORT"
     )]
     NoUrl {
         /// The field.
         field: &'static str,
+        /// What is wrong with its value.
+        problem: UrlError,
     },
     /// A variable of the operator's environment is not the URL of a proxy.
     #[error(
-        "variable {name} of the operator's environment is no URL of a proxy, so nodes keep the one that they have; \
-         write it such as http://HOST:PORT"
+        "variable {name} of the operator's environment is no URL of a proxy because it has {problem}, so nodes keep \
+         the one that they have; write it such as http://HOST:PORT"
     )]
     NoUrlInEnvironment {
         /// The variable.
         name: &'static str,
+        /// What is wrong with its value.
+        problem: UrlError,
     },
     /// The effective proxy is not known.
     #[error(
@@ -92,10 +95,8 @@ impl ProxySettings {
     ) -> Result<Self, ProxyError> {
         if environment.is_enabled() {
             for name in [host::HTTP_PROXY, host::HTTPS_PROXY] {
-                let url = environment.0.get(name).map(|url| url.trim()).unwrap_or_default();
-                if !url.is_empty() && !is_proxy(url) {
-                    return Err(ProxyError::NoUrlInEnvironment { name });
-                }
+                let url = environment.0.get(name).map(String::as_str).unwrap_or_default();
+                check(url).map_err(|problem| ProxyError::NoUrlInEnvironment { name, problem })?;
             }
             return Ok(environment.clone());
         }
@@ -106,9 +107,7 @@ impl ProxySettings {
     fn of_cluster(cluster: ClusterProxy<'_>) -> Result<Self, ProxyError> {
         let ClusterProxy { http, https, no } = cluster;
         for (field, url) in [("httpProxy", http), ("httpsProxy", https)] {
-            if !url.trim().is_empty() && !is_proxy(url.trim()) {
-                return Err(ProxyError::NoUrl { field });
-            }
+            check(url).map_err(|problem| ProxyError::NoUrl { field, problem })?;
         }
         let set = host::PROXY_VARIABLES.into_iter().zip([http, https, no]);
         let set = set.map(|(name, value)| (name.to_owned(), canonical(name, value)));
@@ -148,21 +147,12 @@ fn canonical(name: &str, value: &str) -> String {
     parts.join(",")
 }
 
-fn is_proxy(url: &str) -> bool {
-    let Ok(url) = url.parse::<Uri>() else { return false };
-    let is_known =
-        |scheme: &str| ["http", "https"].iter().any(|it| scheme.eq_ignore_ascii_case(it));
-    let authority = url.authority().map(http::uri::Authority::as_str).unwrap_or_default();
-    let host = authority.rsplit_once('@').map_or(authority, |(_, host)| host);
-    // The colons of an address in brackets are not followed by a port.
-    let port = host.rsplit_once(':').map(|(_, port)| port).filter(|port| !port.ends_with(']'));
-    let is_port = |port: &str| {
-        port.bytes().all(|digit| digit.is_ascii_digit())
-            && port.parse::<u16>().is_ok_and(|number| number > 0)
-    };
-    url.scheme_str().is_some_and(is_known)
-        && url.host().is_some_and(|h| !h.is_empty())
-        && port.is_none_or(is_port)
+/// Whether `url` is blank or the URL of a proxy.
+fn check(url: &str) -> Result<(), UrlError> {
+    if url.trim().is_empty() {
+        return Ok(());
+    }
+    url::parse(url.trim(), &["http", "https"]).map(|_| ())
 }
 
 #[cfg(test)]
@@ -229,12 +219,20 @@ mod tests {
 
     #[test]
     fn what_is_no_url_is_told_without_its_value() {
-        for url in
-            ["proxy.test:3128", "socks5://hush:hush@p:1", "http://", "hush", "http://hush hush"]
-        {
+        for (url, problem) in [
+            ("proxy.test:3128", UrlError::Form),
+            ("socks5://hush:hush@p:1", UrlError::Scheme),
+            ("http://", UrlError::Form),
+            ("hush", UrlError::Form),
+            ("http://hush hush", UrlError::Form),
+            ("http://u:hush%zz@p:1", UrlError::Escape),
+            ("http://u:hush%@p:1", UrlError::Escape),
+            ("http://u:hu/hush@p:1", UrlError::Password),
+            ("http://u:hu#hush@p:1", UrlError::Password),
+        ] {
             let error =
                 ProxySettings::in_force(&ProxySettings::default(), Some(cluster(url))).unwrap_err();
-            assert_eq!(error, ProxyError::NoUrl { field: "httpsProxy" }, "{url}");
+            assert_eq!(error, ProxyError::NoUrl { field: "httpsProxy", problem }, "{url}");
             assert!(!error.to_string().contains(SECRET), "{error}");
         }
         for url in [
@@ -254,7 +252,8 @@ mod tests {
                 let url = format!("http://{host}{port}");
                 let none = ProxySettings::default();
                 let error = ProxySettings::in_force(&none, Some(cluster(&url))).unwrap_err();
-                assert_eq!(error, ProxyError::NoUrl { field: "httpsProxy" }, "{url}");
+                let problem = UrlError::Port;
+                assert_eq!(error, ProxyError::NoUrl { field: "httpsProxy", problem }, "{url}");
             }
         }
         for url in

@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 use super::*;
 use crate::protocol::{ForeignService, Probe};
 use crate::proxy::ProxyError;
+use crate::url::UrlError;
 
 const DIGEST: &str = "0000000000000000000000000000000000000000000000000000000000000000";
 
@@ -311,7 +312,9 @@ fn situations_of_the_cluster() {
         ),
         (
             "a proxy that is none",
-            told(|it| it.proxy = Some(ProxyError::NoUrl { field: "httpProxy" })),
+            told(|it| {
+                it.proxy = Some(ProxyError::NoUrl { field: "httpProxy", problem: UrlError::Form })
+            }),
         ),
         ("a TLS profile without content", told(|it| set(&mut it.api_server, "/spec", profile))),
         (
