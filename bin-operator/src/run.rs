@@ -9,6 +9,7 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use wmco_core::limits;
+use wmco_kubeconfig::ClientError;
 use wmco_services::generate::LogSettings;
 use wmco_ssh::{Dialer, Options, Pool, PoolLimits};
 
@@ -158,7 +159,7 @@ async fn tell_unknown(sources: &Sources) {
 ///
 /// # Errors
 /// When no client can be made of the configuration.
-pub fn sending_once(config: &kube::Config) -> kube::Result<Client> {
+pub fn sending_once(config: &kube::Config) -> Result<Client, ClientError> {
     let mut config = config.clone();
     config.default_retry = false;
     wmco_kubeconfig::client(config)

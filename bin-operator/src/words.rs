@@ -5,6 +5,7 @@ use std::error::Error;
 use kube::core::Status;
 use wmco_core::limits;
 use wmco_core::text::{self, printable};
+use wmco_kubeconfig::PlugInError;
 
 /// What went wrong, from the outside in. An answer of the API server is one sentence with its code and the next step.
 pub fn chain(error: &(dyn Error + 'static)) -> String {
@@ -27,10 +28,15 @@ pub fn chain(error: &(dyn Error + 'static)) -> String {
 fn of_api_server(error: &kube::Error) -> String {
     match error {
         kube::Error::Api(status) => answer(status),
-        kube::Error::Auth(error) => format!(
-            "the operator has no credentials for the api server ({}), see its kubeconfig or its service account",
-            text::chain(error)
-        ),
+        // The errors of kube itself repeat what the plug-in was given and has printed.
+        kube::Error::Service(error) if error.is::<PlugInError>() => {
+            format!("the operator has no credentials for the api server ({error})")
+        }
+        kube::Error::Auth(_) => {
+            "the operator has no credentials for the api server, see its kubeconfig or its \
+                                 service account"
+                .to_owned()
+        }
         kube::Error::HyperError(_) | kube::Error::Service(_) => {
             let cause = error.source().map(text::chain).unwrap_or_default();
             format!("the api server cannot be reached ({cause}), it is asked again")

@@ -1,11 +1,11 @@
 //! Clients for the cluster, as a kubeconfig on the host says.
 
 use base64::Engine as _;
-use kube::config::{AuthInfo, Kubeconfig};
+use kube::config::AuthInfo;
 use kube::{Client, Config};
 use wmco_core::secret::Secret;
 use wmco_core::winpath::WindowsPath;
-use wmco_kubeconfig::KubeconfigError;
+use wmco_kubeconfig::{ClientError, KubeconfigError};
 use wmco_services::limits;
 use wmco_services::windows::{Files, WindowsError};
 
@@ -19,7 +19,7 @@ pub enum ClusterError {
         /// The kubeconfig.
         path: WindowsPath,
         /// The cause.
-        source: Box<kube::Error>,
+        source: Box<ClientError>,
     },
     /// The kubeconfig names nothing that can be used.
     #[error("{path} does not say how to reach the cluster, correct it")]
@@ -79,8 +79,7 @@ fn config(files: &dyn Files, path: &WindowsPath) -> Result<Config, ClusterError>
         source: Box::new(source),
     };
     let text = read(files, path.as_str())?;
-    let mut kubeconfig = Kubeconfig::from_yaml(&String::from_utf8_lossy(&text))
-        .map_err(|source| broken(source.into()))?;
+    let mut kubeconfig = wmco_kubeconfig::parse(&text).map_err(broken)?;
     for cluster in kubeconfig.clusters.iter_mut().filter_map(|named| named.cluster.as_mut()) {
         if let Some(file) = cluster.certificate_authority.take() {
             cluster.certificate_authority_data = Some(encoded(&read(files, &file)?));
@@ -111,6 +110,7 @@ fn encoded(bytes: &[u8]) -> String {
 
 #[cfg(test)]
 mod tests {
+    use wmco_core::text::chain;
     use wmco_services::fake::FakeWindows;
 
     use super::*;
@@ -122,6 +122,10 @@ mod tests {
         "contexts": [{"name": "u", "context": {"cluster": "local", "user": "u"}}],
         "current-context": "u"}"#;
 
+    /// Certificate and key in one file.
+    const PEM: &str = "-----BEGIN CERTIFICATE-----\nAA==\n-----END CERTIFICATE-----\n\
+        -----BEGIN PRIVATE KEY-----\nAA==\n-----END PRIVATE KEY-----\n";
+
     #[tokio::test]
     async fn files_that_a_kubeconfig_names_are_the_hosts() {
         let host = FakeWindows::new("winhost");
@@ -131,9 +135,10 @@ mod tests {
         host.put_file(&path, KUBECONFIG);
         let missing = config(&host, &path).unwrap_err();
         assert_eq!(missing.to_string(), r"C:\k\x.pem does not exist, place it first");
-        host.put_file(&r"C:\k\x.pem".parse().unwrap(), "both");
+        host.put_file(&r"C:\k\x.pem".parse().unwrap(), PEM);
         let config = config(&host, &path).unwrap();
-        assert_eq!(config.auth_info.client_certificate_data.as_deref(), Some("Ym90aA=="));
+        let encoded = encoded(PEM.as_bytes());
+        assert_eq!(config.auth_info.client_certificate_data, Some(encoded));
         assert_eq!(config.auth_info.client_certificate, None);
     }
 
@@ -141,8 +146,16 @@ mod tests {
     async fn what_is_no_kubeconfig_is_named() {
         let host = FakeWindows::new("winhost");
         let path: WindowsPath = r"C:\k\kubeconfig".parse().unwrap();
-        host.put_file(&path, "clusters: 7");
-        let error = config(&host, &path).unwrap_err();
-        assert!(matches!(error, ClusterError::Kubeconfig { .. }), "{error:?}");
+        for (text, place) in [
+            ("clusters: hush", "line 1, column 11"),
+            (r#"{"users": [{"name": "u", "user": {"token": ["hush"]}}]}"#, "line 1, column"),
+        ] {
+            host.put_file(&path, text);
+            let error = config(&host, &path).unwrap_err();
+            assert!(matches!(error, ClusterError::Kubeconfig { .. }), "{error:?}");
+            let told = format!("{} {error:?}", chain(&error));
+            assert!(told.contains(path.as_str()) && told.contains(place), "{told}");
+            assert!(!told.contains("hush"), "{told}");
+        }
     }
 }

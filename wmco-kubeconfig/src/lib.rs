@@ -1,99 +1,195 @@
 //! Clients for a cluster, as a kubeconfig and the environment say.
 //!
-//! [`kube::Config`] reads the proxy variables of the process, too, and gives no configuration at all where a part of NO_PROXY
-//! has a form that it does not know, and its errors name a proxy with its password. A daemon without a configuration
-//! cannot read the correction.
+//! What a kubeconfig means is what kubectl makes of it. [`kube::Config`] differs where a program must not: some values
+//! end it with a panic, some errors show tokens and passwords, and NO_PROXY is asked about the proxy. So each field is
+//! checked here before kube sees it, and errors name entry and field, or file and line, but none of the contents.
+//!
+//! Source: `docs/contract/proxy-and-trust.md`, TRUST21 to TRUST27.
 
+mod client;
+mod entries;
+mod files;
 mod proxy;
+mod token;
+
+use std::env;
+use std::io;
 
 use kube::Config;
-use kube::config::{ExecAuthCluster, Kubeconfig};
+use kube::config::Kubeconfig;
+use wmco_core::url::UrlError;
 
-pub use proxy::client;
+pub use client::{ClientError, PlugInError, PlugInProblem, client};
+pub use files::parse;
 
-/// Why there is no configuration.
+/// Why there is no configuration. Shows nothing of the contents of a kubeconfig but names of entries and of files.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum KubeconfigError {
-    /// A file cannot be read, or is no kubeconfig.
-    #[error(transparent)]
-    Kube(#[from] kube::config::KubeconfigError),
-    /// No kubeconfig can be read, and this is no pod.
-    #[error("set KUBECONFIG, or run in a pod of the cluster ({in_pod})")]
-    NoCluster {
-        /// Why there is no kubeconfig.
-        source: kube::config::KubeconfigError,
-        /// What a pod would have.
-        in_pod: Box<kube::config::InClusterError>,
+    /// An entry is named that is not there.
+    #[error("the kubeconfig has no {entry}, which it refers to; add it, or refer to another one")]
+    Absent {
+        /// Kind and name, for example `cluster prod`.
+        entry: String,
     },
-    /// The proxy that the kubeconfig names. Its text may hold a password.
-    #[error("the proxy-url of cluster {cluster} is not one of http:// or https://, correct it")]
-    Proxy {
-        /// Its name in the kubeconfig.
-        cluster: String,
+    /// A field has a value that cannot be used.
+    #[error("{entry}: correct field `{field}`")]
+    Field {
+        /// Kind and name of the entry.
+        entry: String,
+        /// The field.
+        field: &'static str,
+        /// What is wrong with its value.
+        source: FieldError,
+    },
+    /// Something is wrong in these files.
+    #[error("{files} does not say how to reach the cluster, correct it")]
+    Files {
+        /// Their paths.
+        files: String,
+        /// The cause.
+        source: Box<Self>,
+    },
+    /// The files of `KUBECONFIG` are of different kinds or versions.
+    #[error("give all files of KUBECONFIG the same `kind` and `apiVersion`")]
+    Merge,
+    /// There is no kubeconfig, and this is no pod.
+    #[error(
+        "set KUBECONFIG to a file that exists ({looked} does not), or run in a pod of the cluster"
+    )]
+    NoCluster {
+        /// Where a kubeconfig was looked for.
+        looked: String,
+        /// What a pod would have.
+        source: Box<kube::config::InClusterError>,
+    },
+    /// No context is chosen.
+    #[error("the kubeconfig chooses no context, set its `current-context`")]
+    NoContext,
+    /// A file cannot be read.
+    #[error("it cannot be read")]
+    Read(#[source] io::Error),
+    /// A variable of the environment names no proxy.
+    #[error("variable {name} names no proxy, write it such as http://HOST:PORT")]
+    Variable {
+        /// The variable.
+        name: &'static str,
+        /// What is wrong with its value.
+        source: FieldError,
+    },
+    /// The text is not that of a kubeconfig.
+    #[error("it is no kubeconfig{}", place(*.line_and_column))]
+    Yaml {
+        /// The first place that is wrong.
+        line_and_column: Option<(u64, u64)>,
     },
 }
 
-/// The cluster that `KUBECONFIG` or `~/.kube/config` names; without either, the one in whose pod this runs.
+/// What is wrong with a value. Does not show it.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum FieldError {
+    /// No base64.
+    #[error("it is no base64")]
+    Base64,
+    /// No header of HTTP can hold it.
+    #[error("it has a line end or another control character, remove that")]
+    Character,
+    /// There is none.
+    #[error("it is missing or empty")]
+    Missing,
+    /// A certificate authority or a client certificate without a certificate.
+    #[error("it has no certificate in PEM")]
+    NoCertificate,
+    /// Without a private key.
+    #[error("it has no private key in PEM")]
+    NoKey,
+    /// TLS has no such names.
+    #[error("it is no name of a host")]
+    NoName,
+    /// The file that it names.
+    #[error("{path} cannot be read")]
+    Read {
+        /// The file.
+        path: String,
+        /// The cause.
+        source: io::Error,
+    },
+    /// A proxy of SOCKS gets no user and password from us.
+    #[error(
+        "proxies of SOCKS with user and password are not supported, use one without or an http:// one"
+    )]
+    SocksUser,
+    /// It is no URL, or none that can be used.
+    #[error("it has {0}")]
+    Url(#[from] UrlError),
+}
+
+fn place(line_and_column: Option<(u64, u64)>) -> String {
+    let place = |(line, column)| format!(", see line {line}, column {column}");
+    line_and_column.map(place).unwrap_or_default()
+}
+
+/// The cluster that `KUBECONFIG` or `~/.kube/config` names, through the proxy that it names, or else that of the
+/// environment; without a kubeconfig, the cluster in whose pod this runs.
 ///
 /// # Errors
-/// [`KubeconfigError`].
+/// [`KubeconfigError`]; also when the environment names a proxy that cannot be used.
 pub fn infer() -> Result<Config, KubeconfigError> {
-    match Kubeconfig::read() {
-        Ok(kubeconfig) => config(kubeconfig),
-        Err(source) => Config::incluster()
-            .map_err(|in_pod| KubeconfigError::NoCluster { source, in_pod: Box::new(in_pod) }),
+    let files = files::listed(env::var_os("KUBECONFIG"), env::home_dir());
+    let shown = files.iter().map(|file| file.display().to_string()).collect::<Vec<_>>().join(", ");
+    match files::read(&files)? {
+        Some(kubeconfig) => infer_in(kubeconfig, variable).map_err(|source| match source {
+            source @ KubeconfigError::Variable { .. } => source,
+            source => KubeconfigError::Files { files: shown, source: Box::new(source) },
+        }),
+        None => Config::incluster().map_err(|source| KubeconfigError::NoCluster {
+            looked: shown,
+            source: Box::new(source),
+        }),
     }
 }
 
-/// The cluster of the current context, through the proxy that it names, or else that of this process's environment.
+/// The cluster of the current context, through the proxy that it names, or else that of this process's environment. An
+/// environment that names a proxy that cannot be used is a warning, and the cluster is reached without: a daemon
+/// that stopped for that would never read the correction.
 ///
 /// # Errors
-/// It names no context, cluster or server, or a part of that is none.
+/// [`KubeconfigError`].
 pub fn config(kubeconfig: Kubeconfig) -> Result<Config, KubeconfigError> {
-    config_in(kubeconfig, |name| std::env::var(name).ok())
+    config_in(kubeconfig, variable)
+}
+
+fn infer_in(
+    kubeconfig: Kubeconfig,
+    environment: impl Fn(&str) -> Option<String>,
+) -> Result<Config, KubeconfigError> {
+    let mut config = entries::current(kubeconfig)?;
+    if config.proxy_url.is_none() {
+        config.proxy_url = proxy::of_environment(&config.cluster_url, environment)?;
+    }
+    Ok(config)
 }
 
 fn config_in(
     kubeconfig: Kubeconfig,
     environment: impl Fn(&str) -> Option<String>,
 ) -> Result<Config, KubeconfigError> {
-    use kube::config::KubeconfigError as Kube;
-    let Kubeconfig { current_context, contexts, clusters, auth_infos, .. } = kubeconfig;
-    let name = current_context.ok_or(Kube::CurrentContextNotSet)?;
-    let context = contexts.into_iter().find(|it| it.name == name).and_then(|it| it.context);
-    let context = context.ok_or(Kube::LoadContext(name))?;
-    let cluster = clusters.into_iter().find(|it| it.name == context.cluster);
-    let cluster = cluster.and_then(|it| it.cluster);
-    let cluster = cluster.ok_or_else(|| Kube::LoadClusterOfContext(context.cluster.clone()))?;
-    let user = auth_infos.into_iter().find(|it| Some(&it.name) == context.user.as_ref());
-    let server = cluster.server.as_deref().ok_or(Kube::MissingClusterUrl)?;
-    let mut config = Config::new(server.parse().map_err(Kube::ParseClusterUrl)?);
-    // What programs are told that get tokens; also the certificates, whether in the kubeconfig or in a file.
-    let told = ExecAuthCluster::try_from(&cluster)?;
-    config.root_cert = told.certificate_authority_data.as_deref().map(certificates).transpose()?;
-    config.auth_info = user.and_then(|it| it.auth_info).unwrap_or_default();
-    if let Some(program) = config.auth_info.exec.as_mut().filter(|it| it.provide_cluster_info) {
-        program.cluster = Some(told);
-    }
-    config.default_namespace = context.namespace.unwrap_or(config.default_namespace);
-    config.accept_invalid_certs = cluster.insecure_skip_tls_verify.unwrap_or_default();
-    config.disable_compression = cluster.disable_compression.unwrap_or_default();
-    config.tls_server_name = cluster.tls_server_name;
-    match cluster.proxy_url.filter(|url| !url.is_empty()) {
-        Some(url) => {
-            let url = url.parse().ok().filter(proxy::is_spoken);
-            let none = || KubeconfigError::Proxy { cluster: context.cluster };
-            config.proxy_url = Some(url.ok_or_else(none)?);
-        }
-        None => proxy::apply(&mut config, environment),
+    let mut config = entries::current(kubeconfig)?;
+    if config.proxy_url.is_none() {
+        let found = proxy::of_environment(&config.cluster_url, environment);
+        config.proxy_url = found.unwrap_or_else(|error| {
+            let cause = wmco_core::text::chain(&error);
+            tracing::warn!(cause, "the cluster is reached without the proxy of the environment");
+            None
+        });
     }
     Ok(config)
 }
 
-/// The certificates in PEM, each in DER.
-fn certificates(pem: &[u8]) -> Result<Vec<Vec<u8>>, KubeconfigError> {
-    let parts = pem::parse_many(pem).map_err(kube::config::KubeconfigError::ParseCertificates)?;
-    let parts = parts.into_iter().filter(|part| part.tag() == "CERTIFICATE");
-    Ok(parts.map(pem::Pem::into_contents).collect())
+fn variable(name: &str) -> Option<String> {
+    env::var(name).ok()
 }
+
+#[cfg(test)]
+mod tests;

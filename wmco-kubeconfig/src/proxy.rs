@@ -1,85 +1,107 @@
-//! Whether the cluster is reached through the host's proxy.
+//! Whether the cluster is reached through a proxy, and which.
+//!
+//! Source: [what Go's programs, and so kubectl, do](https://pkg.go.dev/golang.org/x/net/http/httpproxy#Config).
 
 use std::net::IpAddr;
 
-use hyper_util::client::proxy::matcher::Matcher;
-use kube::client::ClientBuilder;
-use kube::{Client, Config};
-use tower::BoxError;
-use tower::util::MapErrLayer;
+use http::Uri;
+use http::uri::Authority;
+use wmco_core::ip_network::IpNetwork;
+use wmco_core::names::host::{HTTP_PROXY, HTTPS_PROXY, NO_PROXY};
+use wmco_core::url;
 
-const HTTPS_PROXY: &str = "HTTPS_PROXY";
-const NO_PROXY: &str = "NO_PROXY";
+use super::{FieldError, KubeconfigError};
 
-/// Nothing came back through the proxy.
-#[derive(Debug, thiserror::Error)]
-#[error("the cluster does not answer through the proxy {proxy}, check that it can be reached")]
-struct ThroughProxy {
-    /// Its host and port.
-    proxy: String,
-    source: BoxError,
-}
+/// Port of a proxy of SOCKS that names none.
+const SOCKS_PORT: &str = "1080";
 
-/// A client that names the proxy, if there is one, when it gets no answer.
+/// The proxy that an environment names for `server`; none if the server is on this host, or NO_PROXY lists it.
 ///
 /// # Errors
-/// Nothing can be built from `config`.
-pub fn client(config: Config) -> kube::Result<Client> {
-    let Some(url) = &config.proxy_url else { return Client::try_from(config) };
-    let port = url.port().map(|port| format!(":{port}")).unwrap_or_default();
-    // Before the host name there can be user and password.
-    let proxy = format!("{}{port}", url.host().unwrap_or_default());
-    tracing::info!(proxy, "the cluster is reached through a proxy");
-    let name = move |source| BoxError::from(ThroughProxy { proxy: proxy.clone(), source });
-    Ok(ClientBuilder::try_from(config)?.with_layer(&MapErrLayer::new(name)).build())
-}
-
-/// Goes through the proxy of an environment, or not, as its NO_PROXY says about the server; kube asks
-/// whether NO_PROXY names the proxy.
-pub(super) fn apply(config: &mut Config, environment: impl Fn(&str) -> Option<String>) {
-    let server = &config.cluster_url;
-    let set = |name: &str| {
+/// A proxy is named that cannot be used.
+pub(super) fn of_environment(
+    server: &Uri,
+    environment: impl Fn(&str) -> Option<String>,
+) -> Result<Option<Uri>, KubeconfigError> {
+    let value = |name: &str| {
         let spellings = [name.to_owned(), name.to_ascii_lowercase()];
         let mut values = spellings.iter().filter_map(|name| environment(name));
         values.find(|value| !value.trim().is_empty()).unwrap_or_default()
     };
-    let url = set(HTTPS_PROXY);
-    let direct = for_port(&set(NO_PROXY), server.port_u16().unwrap_or(443));
-    let proxy = Matcher::builder().https(url.clone()).no(direct).build().intercept(server);
-    // The text holds user and password, too, which a proxy without a scheme cannot have.
-    let full = || url.trim().parse().ok().filter(|url: &http::Uri| url.scheme().is_some());
-    let proxy = proxy.map(|proxy| full().unwrap_or_else(|| proxy.uri().clone()));
-    if proxy.as_ref().is_some_and(|url| !is_spoken(url)) {
-        tracing::warn!(
-            "{HTTPS_PROXY} names a proxy that is none for HTTP, so the cluster is reached without it"
-        );
+    let (name, port) =
+        if server.scheme_str() == Some("http") { (HTTP_PROXY, 80) } else { (HTTPS_PROXY, 443) };
+    let (proxy, no_proxy) = (value(name), value(NO_PROXY));
+    let port = server.port_u16().unwrap_or(port);
+    let host = server.host().unwrap_or_default().trim_matches(['[', ']']).to_ascii_lowercase();
+    if proxy.is_empty() || is_this_host(&host) || is_listed(&no_proxy, &host, port) {
+        return Ok(None);
     }
-    config.proxy_url = proxy.filter(is_spoken);
+    let proxy = proxy.trim();
+    let full = if proxy.contains("://") { proxy.to_owned() } else { format!("http://{proxy}") };
+    parse(&full).map(Some).map_err(|source| KubeconfigError::Variable { name, source })
 }
 
-/// Whether a proxy at `url` is one for HTTP.
-pub(super) fn is_spoken(url: &http::Uri) -> bool {
-    matches!(url.scheme_str(), Some("http" | "https"))
+/// A proxy in the form in which kube reads all of it: user and password always as two, without an `@` in them.
+///
+/// # Errors
+/// It is no URL of a proxy.
+pub(super) fn parse(text: &str) -> Result<Uri, FieldError> {
+    let url = url::parse(text, &["http", "https", "socks5", "socks5h"])?;
+    let authority = url.authority().map(Authority::as_str).unwrap_or_default();
+    let (user, host) = match authority.rsplit_once('@') {
+        Some((user, host)) => (Some(user), host),
+        None => (None, authority),
+    };
+    let scheme = url.scheme_str().unwrap_or_default().to_ascii_lowercase();
+    let text = match (scheme.starts_with("socks"), user) {
+        (true, Some(_)) => return Err(FieldError::SocksUser),
+        (true, None) if url.port().is_none() => format!("socks5://{host}:{SOCKS_PORT}"),
+        (true, None) => format!("socks5://{host}"),
+        (false, None) => format!("{scheme}://{host}"),
+        (false, Some(user)) => {
+            let (name, password) = user.split_once(':').unwrap_or((user, ""));
+            let user = format!("{name}:{password}").replace('@', "%40");
+            format!("{scheme}://{user}@{host}")
+        }
+    };
+    Ok(url::parse(&text, &["http", "https", "socks5"])?)
 }
 
-/// What NO_PROXY says of servers at `port`. Its parts may end in a port, of which the matcher knows nothing, and
-/// to the matcher an asterisk means no addresses.
-fn for_port(no_proxy: &str, port: u16) -> String {
-    let parts = no_proxy.split(',').map(str::trim).filter_map(|part| {
-        if part == "*" {
-            return Some("*,0.0.0.0/0,::/0");
-        }
-        if part.parse::<IpAddr>().is_ok() || part.contains('/') {
-            return Some(part);
-        }
-        match part.rsplit_once(':').map(|(host, text)| (host, text.parse::<u16>())) {
-            Some((host, Ok(only))) => {
-                (only == port).then(|| host.trim_matches(|c| matches!(c, '[' | ']')))
-            }
-            Some((_, Err(_))) | None => Some(part),
-        }
-    });
-    parts.collect::<Vec<_>>().join(",")
+fn is_this_host(host: &str) -> bool {
+    let address = host.parse().map(|address: IpAddr| address.to_canonical());
+    host == "localhost" || address.is_ok_and(|address| address.is_loopback())
+}
+
+fn is_listed(no_proxy: &str, host: &str, port: u16) -> bool {
+    no_proxy.split(',').map(str::trim).any(|entry| covers(&entry.to_ascii_lowercase(), host, port))
+}
+
+/// Whether an entry of NO_PROXY is about a server: all (`*`), a network, an address, a name with all below it, or
+/// only those below it (`.example.com`, `*.example.com`); the last three with or without a port.
+fn covers(entry: &str, host: &str, port: u16) -> bool {
+    let address: Option<IpAddr> = host.parse().ok();
+    if entry == "*" {
+        return true;
+    }
+    if let Ok(network) = entry.parse::<IpNetwork>() {
+        return address.is_some_and(|address| network.contains(address));
+    }
+    let (name, only) = match entry.rsplit_once(':') {
+        Some((name, only)) if !name.contains(':') || name.ends_with(']') => (name, only),
+        Some(_) | None => (entry, ""),
+    };
+    if !only.is_empty() && only != port.to_string() {
+        return false;
+    }
+    let name = name.trim_matches(['[', ']']);
+    if let Ok(listed) = name.parse::<IpAddr>() {
+        return address.is_some_and(|address| address.to_canonical() == listed.to_canonical());
+    }
+    let name = if name.starts_with("*.") { name.trim_start_matches('*') } else { name };
+    match host.strip_suffix(name).filter(|_| !name.is_empty()) {
+        Some(before) => before.is_empty() || before.ends_with('.') || name.starts_with('.'),
+        None => false,
+    }
 }
 
 #[cfg(test)]

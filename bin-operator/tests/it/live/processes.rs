@@ -1,6 +1,8 @@
 //! Several processes of the operator, stopped, continued and killed, and clients that are in no hurry:
 //! one leads at most, and the next one is not kept waiting.
 
+use std::fs;
+use std::path::Path;
 use std::process::Command;
 use std::sync::Arc;
 use std::time::Duration;
@@ -197,29 +199,97 @@ async fn a_successor_takes_a_released_lease_at_once() {
     stage.shutdown().await;
 }
 
+/// The kubeconfig of an administrator, with these fields of its cluster and of its user changed.
+fn kubeconfig(stage: &Stage, cluster: &Value, user: &Value) -> String {
+    let text = stage.cluster.kubeconfig("admin", &["system:masters"]).unwrap();
+    let mut kubeconfig: Value = serde_json::from_str(&text).unwrap();
+    for (at, changes) in [("/clusters/0/cluster", cluster), ("/users/0/user", user)] {
+        let fields = kubeconfig.pointer_mut(at).unwrap().as_object_mut().unwrap();
+        fields.extend(changes.as_object().unwrap().clone());
+    }
+    kubeconfig.to_string()
+}
+
+/// Exit code and words of `check cluster --live`.
+fn check(kubeconfig: &Path, variables: &[(&str, &str)]) -> (Option<i32>, String) {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_wmco-operator"));
+    let command = command.args(["check", "cluster", "--live"]).env("KUBECONFIG", kubeconfig);
+    let done = command.envs(variables.iter().copied()).output().unwrap();
+    (done.status.code(), String::from_utf8(done.stderr).unwrap())
+}
+
 /// One that the environment names and that is away, with a password in its text.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_proxy_of_the_environment_is_used_and_named_without_its_password() {
     let stage = stage().await;
     let closed = TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap();
     let proxy = format!("http://user:hush@{closed}");
-    let odd = [("HTTPS_PROXY", proxy.as_str()), ("NO_PROXY", "<local>,a.test/")];
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("kubeconfig");
+    // A server on this host would be reached without the proxy.
+    let named = json!({"server": "https://api.test:6443", "tls-server-name": "localhost"});
+    fs::write(&path, kubeconfig(&stage, &named, &json!({}))).unwrap();
+    let odd = [
+        ("HTTPS_PROXY", proxy.as_str()),
+        ("NO_PROXY", "<local>,a.test/"),
+        ("KUBECONFIG", path.to_str().unwrap()),
+    ];
     let away = Process::start(&stage, "away", &odd);
     let named = format!("the cluster does not answer through the proxy {closed}");
     until(|| away.log().contains(&named).then_some(())).await;
     assert!(!away.log().contains("hush"), "{}", away.log());
 
-    let folder = tempfile::tempdir().unwrap();
-    let kubeconfig = folder.path().join("kubeconfig");
-    stage.cluster.write_kubeconfig(&kubeconfig, "admin", &["system:masters"]).unwrap();
-    let check = |no_proxy: &str| {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_wmco-operator"));
-        let command = command.args(["check", "cluster", "--live"]).env("KUBECONFIG", &kubeconfig);
-        let done = command.env("HTTPS_PROXY", &proxy).env("NO_PROXY", no_proxy).output().unwrap();
-        (done.status.code(), String::from_utf8(done.stderr).unwrap())
-    };
-    let (code, told) = check("");
+    let (code, told) = check(&path, &odd[..1]);
     assert!(code == Some(2) && told.contains(&named) && !told.contains("hush"), "{code:?} {told}");
-    let (code, told) = check("<local>,127.0.0.0/8");
-    assert_eq!(code, Some(0), "{told}");
+    let (code, told) = check(&path, &[("HTTPS_PROXY", "ftp://user:hush@p.test")]);
+    let named = "variable HTTPS_PROXY names no proxy";
+    assert!(code == Some(2) && told.contains(named) && !told.contains("hush"), "{code:?} {told}");
+    stage.cluster.write_kubeconfig(&path, "admin", &["system:masters"]).unwrap();
+    assert_eq!(check(&path, &odd[..1]).0, Some(0), "the cluster is on this host");
+}
+
+/// Neither what is in a kubeconfig is told, nor what its plug-in gets and prints.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_kubeconfig_that_cannot_be_used_is_told_without_its_contents() {
+    let stage = stage().await;
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("kubeconfig");
+    let plug_in = |script: &str| {
+        json!({"exec": {
+            "apiVersion": "client.authentication.k8s.io/v1", "command": "sh",
+            "args": ["-c", script, "hush"], "env": [{"name": "A", "value": "hush"}],
+            "interactiveMode": "Never", "provideClusterInfo": true,
+        }})
+    };
+    let server = json!({"proxy-url": "http://u:hush@p.test:1"});
+    let none = json!({});
+    // The second token, which would be asked for with the first request, is not given.
+    let once = folder.path().join("once");
+    let once = format!(
+        "[ -e {once} ] && exit 3; [ -e {once}.1 ] && touch {once}; touch {once}.1; \
+         echo '{{\"status\":{{\"token\":\"hush\",\"expirationTimestamp\":\"2001-01-01T00:00:00Z\"}}}}'",
+        once = once.display(),
+    );
+    for (text, expected) in [
+        (kubeconfig(&stage, &server, &plug_in("echo hush; exit 3")), "plug-in `sh` ended with"),
+        (kubeconfig(&stage, &none, &plug_in(&once)), "plug-in `sh` ended with"),
+        (
+            kubeconfig(&stage, &none, &json!({"token": "hush\n"})),
+            "user admin: correct field `token`",
+        ),
+        (kubeconfig(&stage, &json!({"server": "https://hush:1x"}), &none), "field `server`"),
+        ("users: [{user: {token: [hush]}}]".to_owned(), "it is no kubeconfig, see line 1"),
+    ] {
+        fs::write(&path, text).unwrap();
+        let (code, told) = check(&path, &[]);
+        assert!(code == Some(2) && told.contains(expected), "{code:?} {told}");
+        assert!(!told.contains("hush"), "{told}");
+    }
+    let missing = folder.path().join("missing");
+    let (code, told) = check(&missing, &[]);
+    assert!(code == Some(2) && told.contains(missing.to_str().unwrap()), "{code:?} {told}");
+    let host = stage.cluster.url().replace("https://", "");
+    fs::write(&path, kubeconfig(&stage, &json!({"server": host}), &none)).unwrap();
+    let both = std::env::join_paths([&missing, &path]).unwrap();
+    assert_eq!(check(Path::new(&both), &[]).0, Some(0), "a missing file is skipped");
 }
