@@ -313,7 +313,7 @@ fn situations_of_the_cluster() {
         (
             "a proxy that is none",
             told(|it| {
-                it.proxy = Some(ProxyError::NoUrl { field: "httpProxy", problem: UrlError::Form })
+                it.proxy = Some(ProxyError::NoUrl { field: "httpProxy", problem: UrlError::Form });
             }),
         ),
         ("a TLS profile without content", told(|it| set(&mut it.api_server, "/spec", profile))),
