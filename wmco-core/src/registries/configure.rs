@@ -279,8 +279,9 @@ impl Work<'_> {
         let registries = std::mem::take(&mut self.registries);
         let mut files = BTreeMap::new();
         let has_mirrors = registries.values().any(|registry| !registry.mirrors.is_empty());
-        if has_mirrors || self.pause_credentials().is_some() {
-            self.findings.extend(self.inputs.pull_secret.findings.iter().cloned());
+        let secret = self.inputs.pull_secret;
+        if has_mirrors || self.inputs.pause_image.is_some_and(|it| secret.names(&it.location())) {
+            self.findings.extend(secret.findings.iter().cloned());
         }
         for registry in registries.into_values() {
             let Some(folder) = registry.location.folder() else { continue };

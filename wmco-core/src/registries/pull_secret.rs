@@ -33,6 +33,8 @@ use crate::secret::Secret;
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct PullSecret {
     credentials: BTreeMap<String, PullCredentials>,
+    /// What entries are for, usable or not.
+    keys: BTreeSet<String>,
     /// Registries with a helper that other programs run for their credentials.
     helpers: BTreeSet<String>,
     /// The Secret.
@@ -93,8 +95,13 @@ impl PullSecret {
     /// Reads the pull secret.
     pub fn read(data: PullSecretData<'_>) -> Self {
         let object = ClusterObject { kind: SECRET_KIND, name: PULL_SECRET.to_owned(), uid: None };
-        let (credentials, helpers) = (BTreeMap::new(), BTreeSet::new());
-        let mut secret = Self { credentials, helpers, object, findings: Vec::new() };
+        let mut secret = Self {
+            credentials: BTreeMap::new(),
+            keys: BTreeSet::new(),
+            helpers: BTreeSet::new(),
+            object,
+            findings: Vec::new(),
+        };
         let text = match data {
             PullSecretData::NoSecret => return secret.unusable("there is no such Secret"),
             PullSecretData::NoKey => return secret.unusable("it has no such key"),
@@ -153,6 +160,12 @@ impl PullSecret {
         prefixes(location.path()).find_map(|path| self.credentials.get(&joined(&host, path)))
     }
 
+    /// Whether an entry is for `location`, whatever it holds.
+    pub(super) fn names(&self, location: &ImageLocation) -> bool {
+        let host = credentials_host(&location.host_key()).to_owned();
+        prefixes(location.path()).any(|path| self.keys.contains(&joined(&host, path)))
+    }
+
     /// The first key of credentials for a part of `location`.
     pub(super) fn within(&self, location: &ImageLocation) -> Option<&str> {
         let host = credentials_host(&location.host_key()).to_owned();
@@ -174,6 +187,7 @@ impl PullSecret {
             let reason = "their key is no registry or part of one, write for example `quay.io` or `quay.io/team`";
             return self.tell(field, RegistryProblem::BrokenCredentials { reason });
         };
+        self.keys.insert(normal.clone());
         for unknown in unknown_members(entry, &ENTRY) {
             let at = format!("{field}.{}", unknown.path);
             self.tell(at, RegistryProblem::UnknownMember { right: unknown.right });

@@ -576,6 +576,18 @@ fn a_pause_image_without_credentials_needs_no_file() {
     assert!(texts(&pause(narrow, "a.test/k8s/pause:1"))[r"a.test\hosts.toml"].contains("dTpw"));
 }
 
+#[test]
+fn credentials_of_the_pause_image_that_cannot_be_used_are_told() {
+    for entry in [json!({"identitytoken": "hush"}), json!({"auth": "%"}), json!({})] {
+        for (key, is_told) in [("a.test", true), ("a.test/k8s", true), ("b.test", false)] {
+            let secret = json!({"auths": {key: entry}});
+            let found = with_pause_image(&[secret], Some("a.test/k8s/pause:1"));
+            let lines = told(&found);
+            assert_eq!(lines.contains("auths["), is_told, "{key} {entry}: {lines}");
+        }
+    }
+}
+
 /// The file stays: the mirror is cut by the same tag.
 #[test]
 fn a_tag_in_a_source_is_told_where_the_mirror_has_it_too() {
