@@ -80,6 +80,11 @@ impl Corrections {
         self.0.is_empty()
     }
 
+    /// Whether the object was corrected a moment ago.
+    pub fn is_remembered(&self, object: &str) -> bool {
+        self.0.contains_key(object)
+    }
+
     /// Whether somebody changes the object again and again.
     pub fn is_contended(&self, object: &str) -> bool {
         self.rests_until(object).is_some()

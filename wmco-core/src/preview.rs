@@ -16,7 +16,7 @@ use crate::fleet::{Assignment, Assignments, Because, Desired, Held, Intent, Obse
 use crate::host_record::KnownHosts;
 use crate::limits;
 use crate::login_keys::{KeyExchange, LoginKeys};
-use crate::names::machine_api::INFRASTRUCTURE_KIND;
+use crate::names::machine_api::{INFRASTRUCTURE_KIND, MACHINE_SET_KIND};
 use crate::names::objects::{
     HOST_KEYS_CONFIG_MAP, INSTANCES_CONFIG_MAP, MACHINE, PRIVATE_KEY_SECRET,
 };
@@ -127,8 +127,12 @@ pub fn preview<'a>(
 ) -> Vec<Preview<'a>> {
     let (keys, hosts) = (desired.keys, observed.hosts);
     let key = |assignment: &Assignment<'_>| key(assignment, assignments, hosts, keys?);
+    // A host into which nobody can log in refuses nothing.
+    let is_reached =
+        |assignment: &Assignment<'_>| inputs(assignment, release, hosts, keys).reach.is_ok();
     let refusing = assignments.instances.iter().filter(|assignment| {
         matches!(key(assignment), Some(KeyPreview::MayRefuse { replaced: true, .. }))
+            && is_reached(assignment)
     });
     let refusing = refusing.map(|assignment| assignment.address.clone()).collect();
     let held = held(&refusing, desired, observed);
@@ -206,8 +210,8 @@ fn key(
     is_other.then_some(KeyPreview::MayRefuse { replaced, held: None })
 }
 
-/// Why Machines are not replaced though their hosts are `refusing`, by address. An input may have Machines without their
-/// MachineSets, which tells nothing of them.
+/// Why Machines are not replaced though their hosts are `refusing`, by address. Where the input lacks their MachineSet,
+/// only that the cluster is fit for nothing.
 fn held(
     refusing: &BTreeSet<String>,
     desired: &Desired<'_>,
@@ -223,10 +227,13 @@ fn held(
     };
     let then = reconcile(desired, &Observed { refused: refusing, ..*observed });
     let held = then.instances.into_iter().filter_map(|it| match it.because {
+        Because::ReplacementHeld(_) if !is_known(&it.address) => {
+            desired.blocked.then_some((it.address, Held::ClusterUnfit))
+        }
         Because::ReplacementHeld(held) if held != Held::RecordDue => Some((it.address, held)),
         _ => None,
     });
-    held.filter(|(address, _)| is_known(address)).collect()
+    held.collect()
 }
 
 impl KeyPreview {
@@ -249,6 +256,8 @@ pub enum InputObject {
     Infrastructure,
     /// The Secret with the keys that let us in.
     Keys,
+    /// The MachineSets of the Machines whose hosts may refuse the present keys.
+    MachineSets,
     /// The list of hosts.
     List,
     /// Machines; an empty list of them tells that there is none.
@@ -279,10 +288,28 @@ pub fn missing_objects(
         (InputObject::Nodes, has_hosts && lacks(InputObject::Nodes)),
         (InputObject::Machines, has_hosts && !has_machines && lacks(InputObject::Machines)),
         (InputObject::Keys, desired.keys.is_none() && ours().any(was_sealed)),
+        (InputObject::MachineSets, lacks_sets(desired, observed)),
         (InputObject::Networks, has_entries && lacks(InputObject::Networks)),
         (InputObject::Infrastructure, has_hosts && lacks(InputObject::Infrastructure)),
     ];
     checks.into_iter().filter(|(_, is_missing)| *is_missing).map(|(object, _)| object).collect()
+}
+
+/// Whether a Machine may be replaced for its host refuses the present keys, and its MachineSet is not in the input.
+fn lacks_sets(desired: &Desired<'_>, observed: &Observed<'_>) -> bool {
+    let (Some(keys), machines) = (desired.keys, desired.machines) else { return false };
+    let sealed = keys.sealing(None).to_string();
+    let hashes: BTreeMap<&str, &str> = observed
+        .nodes
+        .iter()
+        .filter_map(|it| Some((it.uid.as_str(), it.annotation(names::PUBLIC_KEY_HASH_ANNOTATION)?)))
+        .collect();
+    machines.iter().any(|machine| {
+        let node = machine.facts.node.as_ref().and_then(|node| hashes.get(node.uid.as_str()));
+        let owner = machine.facts.machine_set.as_ref();
+        node.is_some_and(|hash| *hash != sealed)
+            && owner.is_some_and(|owner| machines.set(&owner.name).is_none())
+    })
 }
 
 impl InputObject {
@@ -296,6 +323,7 @@ impl InputObject {
             Self::Machines => Some(
                 "an entry may mean the host of one; an empty MachineList says that there is none",
             ),
+            Self::MachineSets => Some("they make the replacement of a machine, or not"),
             Self::List => {
                 Some("an entry may mean the host of a Machine; one without data lists none")
             }
@@ -311,6 +339,7 @@ impl fmt::Display for InputObject {
             Self::Infrastructure => write!(f, "{INFRASTRUCTURE_KIND}s.config.openshift.io")?,
             Self::Keys => write!(f, "Secret {PRIVATE_KEY_SECRET}")?,
             Self::List => write!(f, "ConfigMap {INSTANCES_CONFIG_MAP}")?,
+            Self::MachineSets => write!(f, "{MACHINE_SET_KIND}s.{}", MACHINE.0)?,
             Self::Machines => write!(f, "{}s.{}", MACHINE.2, MACHINE.0)?,
             Self::Networks => f.write_str("Networks.config.openshift.io")?,
             Self::Nodes => f.write_str("Nodes")?,

@@ -22,6 +22,8 @@ pub(super) struct Contention {
     begun: Instant,
     /// By object.
     problems: BTreeMap<String, Problem>,
+    /// Who has written an object: what we have deleted to make it anew tells nobody any more.
+    writers: BTreeMap<String, String>,
     /// When the first one that rested in this pass may be corrected.
     next: Option<Instant>,
 }
@@ -32,6 +34,7 @@ impl Contention {
             corrections: Corrections::default(),
             begun: Instant::now(),
             problems: BTreeMap::new(),
+            writers: BTreeMap::new(),
             next: None,
         }
     }
@@ -42,6 +45,7 @@ impl Contention {
         self.corrections.forget_calm(self.begun.elapsed());
         let corrections = &self.corrections;
         self.problems.retain(|object, _| corrections.is_contended(object));
+        self.writers.retain(|object, _| corrections.is_remembered(object));
     }
 
     /// Whether the object was corrected so often that the next correction waits.
@@ -53,11 +57,14 @@ impl Contention {
     }
 
     /// Who has written the object, if that matters by now.
-    pub(super) async fn writer(&self, object: &OwnObject, client: &Client) -> Option<String> {
-        if self.corrections.is_contended(&object.to_string()) {
-            return writer_of(object, client).await;
+    pub(super) async fn writer(&mut self, object: &OwnObject, client: &Client) -> Option<String> {
+        let name = object.to_string();
+        if self.corrections.is_remembered(&name)
+            && let Some(writer) = writer_of(object, client).await
+        {
+            self.writers.insert(name.clone(), writer);
         }
-        None
+        self.writers.get(&name).cloned()
     }
 
     /// The object was corrected, which `writer` had written.

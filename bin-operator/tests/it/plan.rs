@@ -266,6 +266,13 @@ fn a_machine_that_would_be_replaced_and_one_that_would_be_kept_are_told_apart() 
         let records: String = records.collect();
         format!("---\nkind: ConfigMap\nmetadata: {{name: windows-ssh-host-keys}}\ndata:\n{records}")
     };
+    let unpinned = |number: u8| {
+        let record = format!("{{\"machine\": \"m{number}\", \"pinned\": \"SHA256:x\"}}");
+        format!(
+            "---\nkind: ConfigMap\nmetadata: {{name: windows-ssh-host-keys}}\ndata:\n  \
+             made-{number}_machine_host: '{record}'\n"
+        )
+    };
     let replaced = "its machine is replaced, within";
     for (name, input, words) in [
         ("a machineset that the input lacks", one.clone(), vec![replaced]),
@@ -291,6 +298,11 @@ fn a_machine_that_would_be_replaced_and_one_that_would_be_kept_are_told_apart() 
             vec![replaced, "because machine made-1 of its machineset is replaced first"],
         ),
         (
+            "nobody can log in to one",
+            two.clone() + &set(2, ours) + &unpinned(1),
+            vec!["the pinned key `made-1_machine` is gone", replaced],
+        ),
+        (
             "three were replaced in vain",
             two.replace("status: \"True\"", "status: Unknown") + &set(2, ours) + &gone(3),
             vec!["because 3 of its machineset were replaced and none of them works"; 2],
@@ -299,6 +311,8 @@ fn a_machine_that_would_be_replaced_and_one_that_would_be_kept_are_told_apart() 
         let list = "---\nkind: ConfigMap\nmetadata: {name: windows-instances}\n";
         let run = plan("off", &(input + list + &secret(&[("private-key.pem", &new)])));
         let told = about_keys(&run);
+        let is_lacking = run.err.contains("MachineSets.machine.openshift.io");
+        assert_eq!(is_lacking, name == "a machineset that the input lacks", "{run:?}");
         assert_eq!(told.len(), words.len(), "{name}: {run:?}");
         let are_told = told.iter().zip(&words).all(|(told, words)| told.contains(words));
         assert!(are_told, "{name}: {told:#?}");

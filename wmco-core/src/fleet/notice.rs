@@ -288,6 +288,7 @@ impl Notice {
                     Because::LookDue { .. }
                     | Because::MayBeListed { .. }
                     | Because::OtherNode { .. }
+                    | Because::NodeShared { .. }
                     | Because::NodeNotTold
                     | Because::ReplacementHeld(
                         Held::UserDataDue

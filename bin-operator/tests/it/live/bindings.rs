@@ -20,10 +20,10 @@ use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use wmco_core::cluster::rbac::{self, BindingKind};
-use wmco_core::names::objects;
+use wmco_core::names::{events, objects};
 use wmco_ssh::{Options, Pool, PoolLimits, TcpDialer};
 
-use super::scenery::{admin, listed, until};
+use super::scenery::{admin, listed, notes, until};
 
 const GROUP: &str = "rbac.authorization.k8s.io";
 
@@ -108,6 +108,34 @@ async fn changed_binding_is_restored() {
         until(|| binding(&stage, kind).filter(|found| found["subjects"] == before["subjects"]))
             .await;
     }
+    running.stop().await.unwrap();
+    stage.shutdown().await;
+}
+
+/// A changed binding is deleted and made anew, and who changed it is told all the same.
+#[tokio::test(flavor = "multi_thread")]
+async fn who_changes_a_binding_again_and_again_is_told_by_name() {
+    let (stage, running) = at_rest().await;
+    let (kind, stop) = (BindingKind::ClusterRoleBinding, CancellationToken::new());
+    let (api, stopped): (Api<ClusterRoleBinding>, _) =
+        (Api::all(admin(&stage).await), stop.clone());
+    let fights = tokio::spawn(async move {
+        let params = PatchParams { field_manager: Some("flux".into()), ..PatchParams::default() };
+        let subject = json!({"kind": "Group", "apiGroup": GROUP, "name": "everybody"});
+        let theirs = Patch::Merge(json!({"subjects": [subject]}));
+        while !stopped.is_cancelled() {
+            let found = api.get_opt(kind.name()).await.unwrap();
+            let subjects = found.and_then(|found| found.subjects).unwrap_or_default();
+            if subjects.iter().any(|subject| subject.kind == "ServiceAccount") {
+                // It may be gone by now.
+                let _ = api.patch(kind.name(), &params, &theirs).await;
+            }
+        }
+    });
+    let note = until(|| notes(&stage, events::OWNED_OBJECT_FAILURE).pop()).await;
+    stop.cancel();
+    assert!(note.starts_with("`flux` changes or deletes ClusterRoleBinding"), "{note}");
+    fights.await.unwrap();
     running.stop().await.unwrap();
     stage.shutdown().await;
 }
