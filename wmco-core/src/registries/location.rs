@@ -186,6 +186,9 @@ impl ImageLocation {
         let of = |host: &str| Self::of_registry(host);
         let with_ports = |name: Self| name.with_other_port().into_iter().chain([name]);
         let other_names = [DOCKER_HUB, DOCKER_HUB_SERVER].map(of).into_iter().flat_map(with_ports);
+        // Without a port containerd reads it as the first of them.
+        let index = of(DOCKER_HUB_INDEX).with_other_port();
+        let other_names = other_names.chain(index);
         let others = other_names.filter(|other| other.is_at_the_same_registry(self));
         let own = of(&self.host);
         [Some(own.clone()), own.with_other_port()]

@@ -443,3 +443,19 @@ fn a_machine_that_is_ignored_for_a_while_goes_on() {
     ];
     settles(&mut after(start, &events)).unwrap();
 }
+
+/// A MachineSet grows while its only Machine holds a slot and is to be replaced.
+#[test]
+fn a_machineset_that_grows_while_its_machine_is_replaced_keeps_to_the_budget() {
+    let start = Start { hosts: 2, budget: 2, features: 0, configured: true, sets: 1 };
+    let rounds = [Event::Round(0); 3];
+    let events = [
+        [Event::FailIn(4), Event::NewServices].as_slice(),
+        &rounds,
+        &[Event::Key(KeyEvent::Change)],
+        &rounds,
+        &[Event::Of(MachineEvent::Scale(0, 2))],
+        &rounds,
+    ];
+    settles(&mut after(start, &events.concat())).unwrap();
+}

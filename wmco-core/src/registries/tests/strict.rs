@@ -112,6 +112,11 @@ fn forbidden_source_is_asked_under_none_of_its_names() {
         ("quay.io/x", "quay.io:443", ["quay.io:443/x/y:1", "quay.io:443/z:1"]),
         ("docker.io", "registry-1.docker.io", ["registry-1.docker.io/t/x", "docker.io:443/t/x"]),
         ("registry-1.docker.io", "docker.io", ["docker.io/t/x", "busybox"]),
+        (
+            "docker.io",
+            "index.docker.io:443",
+            ["index.docker.io:443/t/x", "index.docker.io:443/x:1"],
+        ),
     ] {
         let mirror = if source.ends_with("/x") { "m.test/x" } else { "m.test" };
         let found = registries(&[never("n", source, &[mirror])]);

@@ -33,18 +33,19 @@ impl World {
         let mut all = by_set.values().sum();
         for (set, deleted) in &self.replaced {
             let held = by_set.get(&Some(set.clone())).copied().unwrap_or_default();
-            let lacking = lacking(set, &self.api.made.read(), &self.api.facts());
-            all += (*deleted).min(lacking.saturating_sub(held));
+            let lacking = lacking(set, deleted.of, &self.api.made.read(), &self.api.facts());
+            all += deleted.served.min(lacking.saturating_sub(held));
         }
         all
     }
 
     /// Whether the MachineSet is one, or was when the operator looked, whose Machines all work.
     fn was_seen_whole(&self, set: &str) -> bool {
+        let of = self.replaced.get(set).map_or(usize::MAX, |deleted| deleted.of);
         let now = (self.api.made.read(), self.api.facts());
         let seen = self.operator.machines.clone().zip(self.operator.cache.clone());
-        lacking(set, &now.0, &now.1) == 0
-            || seen.is_some_and(|(machines, nodes)| lacking(set, &machines, &nodes) == 0)
+        lacking(set, of, &now.0, &now.1) == 0
+            || seen.is_some_and(|(machines, nodes)| lacking(set, of, &machines, &nodes) == 0)
     }
 
     /// Whether people asked to leave the Machine behind a Node alone, or it is counted as deleted.
@@ -211,7 +212,7 @@ impl World {
         self.awaiting.retain(|set, others| {
             let mut of_set = machines.iter().filter(|machine| is_of(machine, set));
             let came = of_set.any(|it| !others.contains(&it.facts.uid) && works(it));
-            !came && lacking(set, machines, nodes) > 0
+            !came && lacking(set, usize::MAX, machines, nodes) > 0
         });
     }
 
@@ -244,12 +245,17 @@ impl World {
             !node.taken
                 && (node.is_disrupted() || node.facts.ready && node.facts.version().is_some())
         });
-        let machine = self.api.made.machines.get_mut(permit.machine());
+        let machine = self.api.made.machines.get(permit.machine());
         let machine = machine.filter(|it| it.facts.uid == permit.uid() && !it.facts.is_deleted);
         let Some(machine) = machine else { return };
-        machine.facts.is_deleted = true;
-        if let Some(set) = machine.facts.machine_set.as_ref() {
-            *self.replaced.entry(set.name.clone()).or_default() += usize::from(served);
+        let set = machine.facts.machine_set.as_ref().map(|set| set.name.clone());
+        let of = set.as_ref().map_or(0, |set| self.api.made.alive(set).count());
+        if let Some(machine) = self.api.made.machines.get_mut(permit.machine()) {
+            machine.facts.is_deleted = true;
+        }
+        if let Some(set) = set {
+            let deleted = self.replaced.entry(set).or_default();
+            (deleted.served, deleted.of) = (deleted.served + usize::from(served), of);
         }
     }
 
@@ -306,9 +312,9 @@ impl World {
     }
 }
 
-/// How many Machines a MachineSet lacks that work: are ready and have become nodes, of whatever version. Those
-/// that are ignored are people's own.
-fn lacking(set: &str, machines: &Machines, nodes: &[NodeFacts]) -> usize {
+/// How many Machines a MachineSet lacks of so many that it had once, or is to have if that is fewer, that work: are ready
+/// and have become nodes, of whatever version. Those that are ignored are people's own.
+fn lacking(set: &str, of: usize, machines: &Machines, nodes: &[NodeFacts]) -> usize {
     let Some(facts) = machines.set(set) else { return 0 };
     let work = machines.iter().filter(|machine| is_of(machine, set));
     let work = work.filter(|machine| {
@@ -316,7 +322,7 @@ fn lacking(set: &str, machines: &Machines, nodes: &[NodeFacts]) -> usize {
             || node_of(machine, nodes)
                 .is_some_and(|it| it.ready && it.version().is_some() && !it.is_cordoned_by_us())
     });
-    facts.replicas.saturating_sub(work.count())
+    facts.replicas.min(of).saturating_sub(work.count())
 }
 
 /// Whether a MachineSet has the Machine and keeps it.

@@ -70,6 +70,15 @@ impl Entry {
     }
 }
 
+/// Machines of a MachineSet that we deleted.
+#[derive(Clone, Copy, Debug, Default)]
+struct Deleted {
+    /// How many of them served.
+    served: usize,
+    /// How many the MachineSet had when the last of them was to go.
+    of: usize,
+}
+
 #[derive(Clone, Debug)]
 pub(crate) struct World {
     now: Timestamp,
@@ -103,8 +112,8 @@ pub(crate) struct World {
     pub(crate) broken: Vec<String>,
     /// Ghost: until when nodes could not have been given back, by name.
     excused: BTreeMap<String, Timestamp>,
-    /// Ghost: MachineSets that had a Machine deleted by us and have not got well since, with how many.
-    replaced: BTreeMap<String, usize>,
+    /// Ghost: MachineSets that had a Machine deleted by us and have not got well since.
+    replaced: BTreeMap<String, Deleted>,
     /// Ghost: when the operator saw a Node ready last, by UID.
     seen_ready: BTreeMap<String, Timestamp>,
     /// Ghost: MachineSets that lost a Machine that served by us, and whose successor was not seen to work since: UIDs of the
