@@ -26,7 +26,10 @@ pub enum ClientError {
     #[error(transparent)]
     PlugIn(#[from] PlugInError),
     /// TLS cannot be set up.
-    #[error("the certificates or the key of the kubeconfig cannot be used, correct them")]
+    #[error(
+        "the certificates of the kubeconfig, or of its credential plug-in, cannot be used, or their key is another one: \
+         see `client-certificate` and `client-key`"
+    )]
     Tls(#[source] Box<kube::Error>),
     /// The file with the token.
     #[error("no token is in {}, correct `tokenFile`", .path.display())]

@@ -12,7 +12,9 @@ use http::{HeaderValue, Uri};
 use kube::Config;
 use kube::config::{AuthInfo, Cluster, ExecAuthCluster, Kubeconfig};
 use percent_encoding::percent_decode_str;
-use rustls::pki_types::ServerName;
+use rustls::RootCertStore;
+use rustls::pki_types::pem::PemObject as _;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use secrecy::ExposeSecret as _;
 use wmco_core::url::{self, UrlError};
 
@@ -40,6 +42,9 @@ pub(super) fn current(kubeconfig: Kubeconfig) -> Result<Config, KubeconfigError>
     let cluster = cluster.ok_or_else(|| absent("cluster", &context.cluster))?;
     let user_name = context.user.unwrap_or_default();
     let user = auth_infos.into_iter().find(|it| it.name == user_name);
+    if user.is_none() && !user_name.is_empty() {
+        return Err(absent("user", &user_name));
+    }
     let mut user = user.and_then(|it| it.auth_info).unwrap_or_default();
     let of = |kind: &str, name: &str| {
         let entry = format!("{kind} {name}");
@@ -139,11 +144,12 @@ fn check_user(user: &mut AuthInfo) -> Result<bool, Wrong> {
         (Some(_), None) => Err((KEY, FieldError::Missing)),
         (None, Some(_)) => Err((CERTIFICATE, FieldError::Missing)),
         (Some(certificate), Some(key)) => {
-            certificates(&certificate)?;
-            let (field, pem) = key;
-            if !parts(&pem).iter().any(|part| part.tag().ends_with("PRIVATE KEY")) {
-                return Err((field, FieldError::NoKey));
+            let (field, pem) = &certificate;
+            if !CertificateDer::pem_slice_iter(pem).any(|it| it.is_ok()) {
+                return Err((field, FieldError::NoCertificate));
             }
+            let (field, pem) = key;
+            PrivateKeyDer::from_pem_slice(&pem).map_err(|_| (field, FieldError::NoKey))?;
             user.client_certificate_data = Some(STANDARD.encode(certificate.1));
             user.client_key_data = Some(STANDARD.encode(pem).into());
             Ok(true)
@@ -191,15 +197,14 @@ fn loaded(
     }
 }
 
-/// The certificates in PEM, each in DER; at least one.
+/// The certificates in PEM that can be read, each in DER; at least one.
 fn certificates((field, pem): &(&'static str, Vec<u8>)) -> Result<Vec<Vec<u8>>, Wrong> {
-    let parts = parts(pem).into_iter().filter(|part| part.tag() == "CERTIFICATE");
-    let found: Vec<_> = parts.map(pem::Pem::into_contents).collect();
+    let can_be_read = |certificate: &CertificateDer<'_>| {
+        RootCertStore::empty().add(certificate.clone().into_owned()).is_ok()
+    };
+    let found = CertificateDer::pem_slice_iter(pem).filter_map(Result::ok).filter(can_be_read);
+    let found: Vec<_> = found.map(|certificate| certificate.to_vec()).collect();
     if found.is_empty() { Err((field, FieldError::NoCertificate)) } else { Ok(found) }
-}
-
-fn parts(text: &[u8]) -> Vec<pem::Pem> {
-    pem::parse_many(text).unwrap_or_default()
 }
 
 fn filled(text: Option<String>) -> Option<String> {

@@ -99,10 +99,10 @@ pub enum FieldError {
     #[error("it is missing or empty")]
     Missing,
     /// A certificate authority or a client certificate without a certificate.
-    #[error("it has no certificate in PEM")]
+    #[error("it has no certificate in PEM that can be read")]
     NoCertificate,
     /// Without a private key.
-    #[error("it has no private key in PEM")]
+    #[error("it has no private key in PEM that can be read without a password")]
     NoKey,
     /// TLS has no such names.
     #[error("it is no name of a host")]
@@ -187,8 +187,9 @@ fn config_in(
     Ok(config)
 }
 
+/// What is no Unicode in it makes a proxy none, rather than no proxy at all.
 fn variable(name: &str) -> Option<String> {
-    env::var(name).ok()
+    Some(env::var_os(name)?.to_string_lossy().into_owned())
 }
 
 #[cfg(test)]

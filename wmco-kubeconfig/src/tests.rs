@@ -113,6 +113,32 @@ async fn a_field_that_cannot_be_used_is_named_without_its_value() {
     }
 }
 
+/// As Go reads them: what cannot be read of several certificates is passed over.
+#[tokio::test]
+async fn certificates_that_cannot_be_read_are_passed_over_beside_others() {
+    let good = String::from_utf8(STANDARD.decode(&IDENTITY.0).unwrap()).unwrap();
+    let begin = "-----BEGIN CERTIFICATE-----";
+    let bad = |text: &str| format!("{begin}\n{text}\n{}\n", begin.replace("BEGIN", "END"));
+    for bad in [bad("aHVzaA=="), bad("%hush")] {
+        for pem in [format!("{bad}{good}"), format!("{good}{bad}")] {
+            let mut cluster = server("https://lab");
+            cluster["certificate-authority-data"] = json!(STANDARD.encode(pem));
+            let config = read(&kubeconfig(&cluster, &json!({}))).unwrap();
+            assert_eq!(config.root_cert.unwrap().len(), 1);
+        }
+        let mut cluster = server("https://lab");
+        cluster["certificate-authority-data"] = json!(STANDARD.encode(bad));
+        refused(&cluster, &json!({}), "has no certificate in PEM that can be read");
+    }
+}
+
+#[tokio::test]
+async fn a_user_that_is_not_there_is_named() {
+    let text = kubeconfig(&server("https://lab"), &json!({}));
+    let other = text.replace("\"user\":\"hans\"", "\"user\":\"ghost\"");
+    assert!(read(&other).unwrap_err().contains("has no user ghost"), "{other}");
+}
+
 /// kubectl's rule for a host without a scheme: TLS where something in the kubeconfig is about TLS.
 #[tokio::test]
 async fn a_server_without_a_scheme_is_reached_by_tls_if_the_kubeconfig_says_anything_of_it() {

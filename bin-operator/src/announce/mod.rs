@@ -8,6 +8,7 @@ use std::time::Duration;
 use k8s_openapi::api::core::v1::ObjectReference;
 use kube::Client;
 use kube::runtime::events::{Event, EventType, Recorder, Reporter};
+use wmco_core::digest::Sha256;
 use wmco_core::fleet::Intent;
 use wmco_core::host_record::HostRecord;
 use wmco_core::instances::{Called, OfMachine};
@@ -204,12 +205,15 @@ impl Announcer {
 }
 
 /// The recorder takes Events that differ in their note alone for one and keeps the first note, so `action` tells which
-/// problem it is.
+/// problem it is: its text, or where that is too long its beginning and its digest.
 fn event(type_: EventType, reason: &str, action: &str, note: &str) -> Event {
+    let digest: String = Sha256::of(action.as_bytes()).to_string().chars().take(8).collect();
+    let whole = cut(action, limits::EVENT_ACTION_BYTES);
+    let begins = cut(action, limits::EVENT_ACTION_BYTES - " #".len() - digest.len());
     Event {
         type_,
         reason: reason.to_owned(),
-        action: cut(action, limits::EVENT_ACTION_BYTES).to_owned(),
+        action: if whole == action { action.to_owned() } else { format!("{begins} #{digest}") },
         note: Some(cut(note, limits::EVENT_NOTE_BYTES).to_owned()),
         secondary: None,
     }
@@ -237,5 +241,21 @@ fn reference(node: &str) -> ObjectReference {
         // Events on Nodes carry the name as UID, so that kubectl describe finds them.
         uid: Some(node.to_owned()),
         ..ObjectReference::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What differs at the end alone is another problem.
+    #[test]
+    fn long_notes_that_begin_alike_are_two_events() {
+        let long = "x".repeat(limits::EVENT_ACTION_BYTES);
+        let action = |note: &str| event(EventType::Warning, "R", note, note).action;
+        let [one, other] = ["1", "2"].map(|end| action(&format!("{long}{end}")));
+        assert_ne!(one, other);
+        assert_eq!(one.len(), limits::EVENT_ACTION_BYTES);
+        assert_eq!(action(&long), long);
     }
 }
