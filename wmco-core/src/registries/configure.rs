@@ -381,8 +381,9 @@ impl Work<'_> {
             let name = source.host().to_owned();
             problems.push(RegistryProblem::SourceWithoutRegistry { name });
         }
-        if entry.never && source.is_only_a_server() {
-            problems.push(RegistryProblem::NeverAtServer);
+        let usual = source.usual_name().filter(|name| !self.forbidden.has_mirrors(name));
+        if let Some(name) = usual.filter(|_| entry.never) {
+            problems.push(RegistryProblem::NeverByAnotherName { name });
         } else if source.host().eq_ignore_ascii_case(DOCKER_HUB_INDEX) {
             problems.push(RegistryProblem::NeverLookedUp);
         }

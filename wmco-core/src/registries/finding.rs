@@ -287,12 +287,15 @@ pub enum RegistryProblem {
         "this is the source, by one of its names, so it is asked in spite of NeverContactSource: remove this mirror or that policy"
     )]
     NeverButMirror,
-    /// `NeverContactSource` for a name of Docker Hub that images do not usually have.
+    /// `NeverContactSource` for a name that images do not usually have.
     #[error(
-        "images of Docker Hub name docker.io, which NeverContactSource forbids under all of its names, and these mirrors \
-         do not serve them: write docker.io as the source"
+        "images of this registry usually name {name}, NeverContactSource forbids it under all of its names, and these \
+         mirrors do not serve that one: write {name} as the source"
     )]
-    NeverAtServer,
+    NeverByAnotherName {
+        /// The usual name.
+        name: String,
+    },
     /// `NeverContactSource` for another name of the same registry.
     #[error(
         "{name} is the same registry and has NeverContactSource, so this source is not asked either: write one policy \
@@ -452,7 +455,7 @@ impl RegistryProblem {
             | Self::DomainSource
             | Self::ForbiddenMirror
             | Self::Ipv6Mirror
-            | Self::NeverAtServer
+            | Self::NeverByAnotherName { .. }
             | Self::NeverButMirror
             | Self::NeverWithoutMirrors
             | Self::NoSource

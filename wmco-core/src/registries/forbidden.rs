@@ -6,9 +6,14 @@ use super::image_config::prefixes;
 use super::location::ImageLocation;
 use super::mirror_set::MirrorEntry;
 
-/// Sources with `NeverContactSource`, by their registry in its canonical form.
+/// Sources with `NeverContactSource`.
 #[derive(Debug, Default)]
-pub(super) struct ForbiddenSources(BTreeMap<String, Source>);
+pub(super) struct ForbiddenSources {
+    /// By their registry in its canonical form.
+    sources: BTreeMap<String, Source>,
+    /// Hosts for which any entry names mirrors, in lower case.
+    mirrored: BTreeSet<String>,
+}
 
 /// What is forbidden of one registry.
 #[derive(Debug)]
@@ -34,17 +39,24 @@ impl ForbiddenSources {
                 known.paths.insert(source.path().to_owned());
             }
         }
-        Self(sources)
+        Self { sources, mirrored }
+    }
+
+    /// Whether any entry names mirrors for this host, in lower case.
+    pub(super) fn has_mirrors(&self, host: &str) -> bool {
+        self.mirrored.contains(host)
     }
 
     /// The name with which the registry of `location` is forbidden, if it is.
     pub(super) fn name_of(&self, location: &ImageLocation) -> Option<&ImageLocation> {
-        self.0.get(&registry(location)).map(|source| &source.registry)
+        self.sources.get(&registry(location)).map(|source| &source.registry)
     }
 
     /// Whether `location` has a forbidden source in it, or lies in one.
     pub(super) fn meet(&self, location: &ImageLocation) -> bool {
-        let Some(Source { paths, .. }) = self.0.get(&registry(location)) else { return false };
+        let Some(Source { paths, .. }) = self.sources.get(&registry(location)) else {
+            return false;
+        };
         let path = location.path();
         let below = if path.is_empty() { String::new() } else { format!("{path}/") };
         let is_below = |first: &String| first.starts_with(&below);
@@ -54,7 +66,7 @@ impl ForbiddenSources {
 
     /// All names of their registries in names of images.
     pub(super) fn names(&self) -> impl Iterator<Item = ImageLocation> {
-        self.0.values().flat_map(|source| source.registry.names())
+        self.sources.values().flat_map(|source| source.registry.names())
     }
 }
 

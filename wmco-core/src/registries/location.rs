@@ -123,6 +123,13 @@ impl ImageLocation {
         !self.is_hub() && is_docker_hub(&self.host)
     }
 
+    /// The host that images usually name for its registry, if that is another one.
+    pub(super) fn usual_name(&self) -> Option<String> {
+        let host = self.canonical().host;
+        let usual = if host == DOCKER_HUB_SERVER { DOCKER_HUB.to_owned() } else { host };
+        (usual != self.host_key()).then_some(usual)
+    }
+
     /// Whether image names may have its host as their registry: containerd takes a first part without a dot or a port
     /// for a part of the path, but for `localhost`.
     pub(super) fn is_registry_in_names(&self) -> bool {

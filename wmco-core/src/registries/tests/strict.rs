@@ -351,8 +351,18 @@ fn a_forbidden_source_by_a_name_that_images_do_not_have_is_told() {
         let told = serious(&found);
         assert!(told[0].contains("write docker.io as the source"), "{source}: {told:?}");
     }
-    let found = registries(&[never("n", "docker.io", &["m.test/library"])]);
-    assert_eq!(serious(&found), [""; 0]);
+    for source in ["quay.io:443", "QUAY.io:443/team"] {
+        let there = never("n", source, &["m.test/team"]);
+        let found = registries(std::slice::from_ref(&there));
+        let lines = serious(&found);
+        assert!(lines[0].contains("write quay.io as the source"), "{source}: {lines:?}");
+        let found = told(&registries(&[there, never("o", "quay.io", &["m.test"])]));
+        assert!(!found.contains("usually name"), "{source}: {found}");
+    }
+    for source in ["docker.io", "quay.io", "quay.io:5000"] {
+        let found = registries(&[never("n", source, &["m.test/library"])]);
+        assert_eq!(serious(&found), [""; 0], "{source}");
+    }
 }
 
 #[test]
