@@ -26,7 +26,7 @@ struct Ignored<'a> {
     at: HashMap<Ipv4Addr, &'a Machine>,
     /// By the UID of the Node in their `nodeRef`.
     with_node: HashMap<&'a str, &'a Machine>,
-    /// By the name of that Node.
+    /// By the name of that Node, without Machines that are being deleted.
     with_name: HashMap<&'a str, &'a Machine>,
 }
 
@@ -40,7 +40,10 @@ impl<'a> Made<'a> {
         let ignored = Ignored {
             at: at.collect(),
             with_node: nodes().map(|(node, it)| (node.uid.as_str(), *it)).collect(),
-            with_name: nodes().map(|(node, it)| (node.name.as_str(), *it)).collect(),
+            with_name: nodes()
+                .filter(|(_, it)| !it.facts.is_deleted)
+                .map(|(node, it)| (node.name.as_str(), *it))
+                .collect(),
         };
         let mut made = Self {
             machines,
