@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, Ipv4Addr};
+use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio::sync::watch;
@@ -30,8 +31,8 @@ pub struct LoginReport {
     pub login: LoginTry,
     /// What came of it.
     pub result: LoginResult,
-    /// When.
-    pub at: Instant,
+    /// From when to when that took.
+    pub tried: Range<Instant>,
 }
 
 /// What a host says of itself. It counts for that host alone.
@@ -132,10 +133,10 @@ impl HostReports {
         hosts.into_iter().filter_map(report).collect()
     }
 
-    /// Notes what came of a login to the host of an instance.
-    pub fn logged_in(&self, instance: &str, login: LoginTry, result: LoginResult) {
-        let (instance, at) = (instance.to_owned(), Instant::now());
-        let login = LoginReport { instance, login, result, at };
+    /// Notes what came of a login to the host of an instance, which `began` then and has just ended.
+    pub fn logged_in(&self, instance: &str, login: LoginTry, result: LoginResult, began: Instant) {
+        let (instance, tried) = (instance.to_owned(), began..Instant::now());
+        let login = LoginReport { instance, login, result, tried };
         self.logins.lock().unwrap_or_else(PoisonError::into_inner).push(login);
         if result != LoginResult::Accepted {
             self.changed.send_modify(|count| *count += 1);

@@ -15,6 +15,7 @@ use percent_encoding::percent_decode_str;
 use rustls::RootCertStore;
 use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
+use rustls::sign::CertifiedKey;
 use secrecy::ExposeSecret as _;
 use wmco_core::url::{self, UrlError};
 
@@ -144,17 +145,29 @@ fn check_user(user: &mut AuthInfo) -> Result<bool, Wrong> {
         (Some(_), None) => Err((KEY, FieldError::Missing)),
         (None, Some(_)) => Err((CERTIFICATE, FieldError::Missing)),
         (Some(certificate), Some(key)) => {
-            let (field, pem) = &certificate;
-            if !CertificateDer::pem_slice_iter(pem).any(|it| it.is_ok()) {
-                return Err((field, FieldError::NoCertificate));
-            }
-            let (field, pem) = key;
-            PrivateKeyDer::from_pem_slice(&pem).map_err(|_| (field, FieldError::NoKey))?;
+            check_identity(&certificate, &key)?;
             user.client_certificate_data = Some(STANDARD.encode(certificate.1));
-            user.client_key_data = Some(STANDARD.encode(pem).into());
+            user.client_key_data = Some(STANDARD.encode(key.1).into());
             Ok(true)
         }
     }
+}
+
+/// Whether TLS can use a certificate with a key, each with its field.
+fn check_identity(
+    (certificate_field, certificate): &(&'static str, Vec<u8>),
+    (key_field, key): &(&'static str, Vec<u8>),
+) -> Result<(), Wrong> {
+    let chain = CertificateDer::pem_slice_iter(certificate).filter_map(Result::ok).collect();
+    let key = PrivateKeyDer::from_pem_slice(key).map_err(|_| (*key_field, FieldError::NoKey))?;
+    let provider = rustls::crypto::ring::default_provider();
+    CertifiedKey::from_der(chain, key, &provider).map(drop).map_err(|error| match error {
+        rustls::Error::InconsistentKeys(_) => (*key_field, FieldError::OtherKey),
+        rustls::Error::InvalidCertificate(_) | rustls::Error::NoCertificatesPresented => {
+            (*certificate_field, FieldError::NoCertificate)
+        }
+        _ => (*key_field, FieldError::NoKey),
+    })
 }
 
 /// What becomes part of a header of each request.

@@ -104,6 +104,9 @@ pub enum FieldError {
     /// Without a private key.
     #[error("it has no private key in PEM that can be read without a password")]
     NoKey,
+    /// The certificate has another key.
+    #[error("it is not the key of the client certificate")]
+    OtherKey,
     /// TLS has no such names.
     #[error("it is no name of a host")]
     NoName,

@@ -65,6 +65,9 @@ async fn a_field_that_cannot_be_used_is_named_without_its_value() {
         cluster
     };
     let no_pem = STANDARD.encode(SECRET);
+    let no_certificate =
+        STANDARD.encode("-----BEGIN CERTIFICATE-----\naHVzaA==\n-----END CERTIFICATE-----\n");
+    let other_key = STANDARD.encode(KeyPair::generate().unwrap().serialize_pem());
     for (field, value, expected) in [
         ("server", "", "is missing"),
         ("server", "https://hush:99999", "a port that no host has"),
@@ -100,6 +103,16 @@ async fn a_field_that_cannot_be_used_is_named_without_its_value() {
             json!({"client-certificate-data": IDENTITY.0, "client-key-data": no_pem}),
             "client-key-data",
             "has no private key in PEM",
+        ),
+        (
+            json!({"client-certificate-data": IDENTITY.0, "client-key-data": other_key}),
+            "client-key-data",
+            "not the key of the client certificate",
+        ),
+        (
+            json!({"client-certificate-data": no_certificate, "client-key-data": IDENTITY.1}),
+            "client-certificate-data",
+            "has no certificate in PEM",
         ),
         (json!({"exec": {"args": ["hush"]}}), "exec.command", "is missing"),
         (

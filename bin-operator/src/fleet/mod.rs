@@ -189,9 +189,12 @@ impl Fleet {
             keys: keys.as_ref().map(|keys| &keys.facts),
         };
         let mut memory = std::mem::take(&mut self.memory);
-        for LoginReport { instance, login, result, at } in self.executor.host_reports.take_logins()
+        let since_start = |at: Instant| at.saturating_duration_since(self.begun);
+        for LoginReport { instance, login, result, tried } in
+            self.executor.host_reports.take_logins()
         {
-            memory.logged_in(&instance, login, result, at.saturating_duration_since(self.begun));
+            let tried = since_start(tried.start)..since_start(tried.end);
+            memory.logged_in(&instance, login, result, &tried);
         }
         let right_user_data = keys.as_ref().and_then(|keys| {
             let all = keys.files().map(|file| &*file.parsed);

@@ -9,6 +9,7 @@ use kube::api::{
 };
 use kube::{Api, Client};
 use serde_json::{Value, json};
+use tokio::time::Instant;
 use wmco_core::digest::Sha256;
 use wmco_core::facts::{NodeFacts, PodFacts};
 use wmco_core::fleet::ReplacementPermit;
@@ -106,8 +107,9 @@ impl Executor {
             return Ok(());
         }
         self.leadership.check()?;
+        let began = Instant::now();
         let connected = self.host(turn).await.map(drop);
-        self.note_login(&turn.inputs.instance, connected.as_ref());
+        self.note_login(&turn.inputs.instance, connected.as_ref(), began);
         connected.map_err(|error| {
             self.count(action, "error");
             error.into()

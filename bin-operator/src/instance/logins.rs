@@ -1,5 +1,6 @@
 //! Learns from logins which keys hosts let in.
 
+use tokio::time::Instant;
 use wmco_core::digest::Sha256;
 use wmco_core::fleet::{LoginResult, LoginTry};
 use wmco_core::host_record::RecordChange;
@@ -24,12 +25,17 @@ fn evidence(connected: Result<&(), &StepError>) -> Option<LoginResult> {
 }
 
 impl Executor {
-    /// Notes what came of a login, unless it tells nothing of the host's keys.
-    pub(super) fn note_login(&self, instance: &InstanceInputs, connected: Result<&(), &StepError>) {
+    /// Notes what came of a login that `began` then, unless it tells nothing of the host's keys.
+    pub(super) fn note_login(
+        &self,
+        instance: &InstanceInputs,
+        connected: Result<&(), &StepError>,
+        began: Instant,
+    ) {
         let Ok(reach) = &instance.reach else { return };
         let Some(result) = evidence(connected) else { return };
         let login = LoginTry { at: reach.address, keys: LoginKeys::id(&instance.keys) };
-        self.host_reports.logged_in(&instance.address, login, result);
+        self.host_reports.logged_in(&instance.address, login, result, began);
     }
 
     /// Corrects the record of a host that let in another key than it says.

@@ -9,6 +9,9 @@ use super::ProxyTrust;
 use crate::limits;
 use crate::names::objects::{CA_BUNDLE_KEY, TRUSTED_CA_CONFIG_MAP};
 
+/// Each certificate begins with this.
+const BEGIN: &str = "-----BEGIN CERTIFICATE-----";
+
 /// State of the certificates. Losing it only costs waiting time.
 ///
 /// Times are those of a monotonic clock with any start.
@@ -19,9 +22,10 @@ use crate::names::objects::{CA_BUNDLE_KEY, TRUSTED_CA_CONFIG_MAP};
 ///
 /// let mut injection = Injection::default();
 /// assert_eq!(injection.look(true, false, None, Duration::ZERO), Injected::Awaited);
-/// assert_eq!(injection.look(true, false, Some("PEM"), Duration::from_secs(1)), Injected::There("PEM"));
+/// let pem = "-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n";
+/// assert_eq!(injection.look(true, false, Some(pem), Duration::from_secs(1)), Injected::There(pem));
 /// // What is gone for a while is no reason to take it from every node.
-/// assert_eq!(injection.look(true, false, Some(""), Duration::from_secs(2)), Injected::Lost("PEM"));
+/// assert_eq!(injection.look(true, false, Some(""), Duration::from_secs(2)), Injected::Lost(pem));
 /// assert_eq!(injection.look(false, false, None, Duration::from_secs(3)), Injected::Unneeded);
 /// ```
 #[derive(Debug, Default)]
@@ -70,8 +74,8 @@ impl Injected<'_> {
             ),
         };
         let text = format!(
-            "ConfigMap {TRUSTED_CA_CONFIG_MAP} has no {CA_BUNDLE_KEY}, so {consequence}; look why the cluster \
-             does not fill it"
+            "ConfigMap {TRUSTED_CA_CONFIG_MAP} has no certificate in {CA_BUNDLE_KEY}, so {consequence}; look why the \
+             cluster does not fill it"
         );
         Some((text, patience))
     }
@@ -91,7 +95,7 @@ impl Injection {
             *self = Self::default();
             return Injected::Unneeded;
         }
-        if let Some(text) = found.filter(|text| !text.trim().is_empty()) {
+        if let Some(text) = found.filter(|text| text.contains(BEGIN)) {
             self.overdue_at = None;
             if self.last.as_deref() != Some(text) {
                 self.last = Some(text.to_owned());
@@ -117,18 +121,20 @@ mod tests {
     use super::*;
 
     const LONG: Duration = limits::INJECTION.unsigned_abs();
+    const A: &str = "-----BEGIN CERTIFICATE-----\na";
+    const B: &str = "-----BEGIN CERTIFICATE-----\nb";
 
     #[test]
     fn waiting_ends() {
         let mut injection = Injection::default();
         assert_eq!(injection.look(true, false, None, LONG), Injected::Awaited);
         assert_eq!(injection.overdue_at(), Some(LONG * 2));
-        assert_eq!(injection.look(true, false, Some(" \n"), LONG + LONG / 2), Injected::Awaited);
+        assert_eq!(injection.look(true, false, Some("no PEM"), LONG + LONG / 2), Injected::Awaited);
         let overdue = injection.look(true, false, None, LONG * 2);
         assert_eq!(overdue, Injected::Overdue);
         assert!(overdue.problem().unwrap().0.contains("without the certificates"));
         assert_eq!(overdue.trust(), Some(ProxyTrust::On(Some(""))), "hosts go on");
-        assert_eq!(injection.look(true, false, Some("a"), LONG * 3), Injected::There("a"));
+        assert_eq!(injection.look(true, false, Some(A), LONG * 3), Injected::There(A));
         assert_eq!(injection.overdue_at(), None);
     }
 
@@ -147,13 +153,16 @@ mod tests {
     fn what_was_there_is_kept_until_there_is_another_or_no_proxy() {
         let mut injection = Injection::default();
         let now = Duration::ZERO;
-        assert_eq!(injection.look(true, false, Some("a"), now), Injected::There("a"));
-        let lost = injection.look(true, false, None, now + LONG * 9);
-        assert_eq!(lost, Injected::Lost("a"));
-        assert_eq!(lost.trust(), Some(ProxyTrust::On(Some("a"))));
-        assert!(lost.problem().unwrap().0.contains("nodes keep those"));
-        assert_eq!(injection.look(true, false, Some("b"), now + LONG * 9), Injected::There("b"));
-        assert_eq!(injection.look(false, false, Some("b"), now + LONG * 9), Injected::Unneeded);
+        assert_eq!(injection.look(true, false, Some(A), now), Injected::There(A));
+        // A person may write something else than the cluster does.
+        for found in [None, Some(""), Some("no PEM")] {
+            let lost = injection.look(true, false, found, now + LONG * 9);
+            assert_eq!(lost, Injected::Lost(A));
+            assert_eq!(lost.trust(), Some(ProxyTrust::On(Some(A))));
+            assert!(lost.problem().unwrap().0.contains("nodes keep those"));
+        }
+        assert_eq!(injection.look(true, false, Some(B), now + LONG * 9), Injected::There(B));
+        assert_eq!(injection.look(false, false, Some(B), now + LONG * 9), Injected::Unneeded);
         assert_eq!(injection.look(true, false, None, now + LONG * 9), Injected::Awaited);
     }
 }

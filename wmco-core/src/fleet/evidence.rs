@@ -3,7 +3,7 @@
 use super::host::Host;
 use super::hosts::Hosts;
 use super::made::Made;
-use super::node::Node;
+use super::node::{Kind, Node};
 use crate::facts::NodeFacts;
 
 /// All Nodes, by the facts that tie them to hosts.
@@ -51,8 +51,10 @@ impl<'a> Evidence<'a> {
                 }
             }
             let made_from = node.origin().and_then(|origin| hosts.number_of(origin));
-            // The Machine API's statement about the Node outranks it.
-            let made_from = made_from.filter(|host| !made.is_elsewhere(facts, ipv4_of(host)));
+            // The Machine API's statement about the Node outranks it, and Nodes of Machines get no origin from us.
+            let made_from = made_from.filter(|host| {
+                node.kind != Kind::FromMachine && !made.is_elsewhere(facts, ipv4_of(host))
+            });
             if let Some(made) = made_from.and_then(|host| evidence.made_from.get_mut(host)) {
                 made.push(number);
             }

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::Ipv4Addr;
+use std::ops::Range;
 use std::time::Duration;
 
 use crate::digest::Sha256;
@@ -50,8 +51,8 @@ struct Failed {
 struct Failures {
     first: Duration,
     last: Duration,
-    /// For how long they prove it. Each proves no more than the [longest pause](limits::RETRY_MOST) before it: while
-    /// nobody tried, nothing is known.
+    /// For how long they prove it. Each after the first proves the time that it took, and no more than the
+    /// [longest pause](limits::RETRY_MOST) before it: while nobody tried, nothing is known.
     proven: Duration,
 }
 
@@ -62,7 +63,7 @@ impl Logins {
         instance: &str,
         login: LoginTry,
         result: LoginResult,
-        now: Duration,
+        tried: &Range<Duration>,
     ) {
         let known = self.failed.get(instance).filter(|failed| failed.login == login);
         let refused = known.and_then(|failed| failed.refused);
@@ -70,15 +71,15 @@ impl Logins {
         let failed = match result {
             LoginResult::Accepted => {
                 self.failed.remove(instance);
-                self.accepted = Some(now);
+                self.accepted = Some(tried.end);
                 return;
             }
             LoginResult::Refused => {
-                Failed { login, refused: Some(Failures::with(refused, now)), unanswered: None }
+                Failed { login, refused: Some(Failures::with(refused, tried)), unanswered: None }
             }
             // The refusal still stands, and this tells nothing of it.
             LoginResult::Unanswered => {
-                Failed { login, refused, unanswered: Some(Failures::with(unanswered, now)) }
+                Failed { login, refused, unanswered: Some(Failures::with(unanswered, tried)) }
             }
         };
         self.failed.insert(instance.to_owned(), failed);
@@ -114,12 +115,14 @@ impl Logins {
 }
 
 impl Failures {
-    fn with(before: Option<Self>, now: Duration) -> Self {
+    fn with(before: Option<Self>, tried: &Range<Duration>) -> Self {
+        let Range { start, end } = *tried;
         let Some(before) = before else {
-            return Self { first: now, last: now, proven: Duration::ZERO };
+            return Self { first: end, last: end, proven: Duration::ZERO };
         };
-        let pause = now.saturating_sub(before.last).min(limits::RETRY_MOST.unsigned_abs());
-        Self { last: now, proven: before.proven + pause, ..before }
+        let pause = start.saturating_sub(before.last).min(limits::RETRY_MOST.unsigned_abs());
+        let proven = before.proven + pause + end.saturating_sub(start.max(before.last));
+        Self { last: end, proven, ..before }
     }
 }
 
@@ -133,15 +136,21 @@ mod tests {
         LoginTry { at: [10, 0, 128, address].into(), keys: Sha256::of(keys) }
     }
 
+    /// An attempt that takes no time, after so many pauses.
+    fn at(pauses: u32) -> Range<Duration> {
+        WAIT * pauses..WAIT * pauses
+    }
+
     #[test]
     fn another_key_or_host_is_tried_as_long_again() {
         for other in [login(1, b"b"), login(2, b"a")] {
             let mut logins = Logins::default();
-            let mut refused = |login, now| logins.note("win", login, LoginResult::Refused, now);
-            refused(login(1, b"a"), Duration::ZERO);
-            refused(other, WAIT);
+            let mut refused =
+                |login, now| logins.note("win", login, LoginResult::Refused, &at(now));
+            refused(login(1, b"a"), 0);
+            refused(other, 1);
             assert!(logins.refused(WAIT).is_empty(), "{other:?}");
-            logins.note("win", other, LoginResult::Refused, WAIT * 2);
+            logins.note("win", other, LoginResult::Refused, &at(2));
             assert_eq!(logins.refused(WAIT), ["win".to_owned()].into());
         }
     }
@@ -149,9 +158,9 @@ mod tests {
     #[test]
     fn who_is_not_known_any_more_is_forgotten() {
         let mut logins = Logins::default();
-        for now in [Duration::ZERO, WAIT] {
+        for now in [0, 1] {
             for (name, address) in [("a", 1), ("b", 2)] {
-                logins.note(name, login(address, b"a"), LoginResult::Refused, now);
+                logins.note(name, login(address, b"a"), LoginResult::Refused, &at(now));
             }
         }
         logins.keep_only(|instance, login| instance == "b" && login.keys == Sha256::of(b"a"));
@@ -170,11 +179,24 @@ mod tests {
             };
             for (after, now) in [(WAIT, 0), (WAIT, 1), (WAIT * 2, 60), (WAIT * 3, 61)] {
                 assert!(failing(&logins, after).is_empty(), "{result:?}, {now}");
-                logins.note("win", win, result, WAIT * now);
-                logins.note("other", other, LoginResult::Accepted, WAIT * now);
+                logins.note("win", win, result, &at(now));
+                logins.note("other", other, LoginResult::Accepted, &at(now));
             }
             assert_eq!(failing(&logins, WAIT * 3), ["win".to_owned()].into());
         }
+    }
+
+    /// With a connect timeout of ten minutes, say.
+    #[test]
+    fn an_attempt_proves_the_time_that_it_takes() {
+        let mut logins = Logins::default();
+        let result = LoginResult::Unanswered;
+        for tried in [at(0), WAIT..WAIT * 11, WAIT * 12..WAIT * 22] {
+            assert!(logins.unanswered(WAIT * 22).is_empty(), "{tried:?}");
+            logins.note("win", login(1, b"a"), result, &tried);
+            logins.note("other", login(2, b"a"), LoginResult::Accepted, &tried);
+        }
+        assert_eq!(logins.unanswered(WAIT * 22), ["win".to_owned()].into());
     }
 
     /// A restart of a host that refuses our key does not restart the measured time.
@@ -185,12 +207,12 @@ mod tests {
         let tries = [(Refused, 0), (Refused, 1), (Unanswered, 2), (Unanswered, 3), (Refused, 4)];
         for (result, now) in tries {
             assert!(logins.refused(WAIT * 2).is_empty());
-            logins.note("win", login(1, b"a"), result, WAIT * now);
-            logins.note("other", login(2, b"a"), LoginResult::Accepted, WAIT * now);
+            logins.note("win", login(1, b"a"), result, &at(now));
+            logins.note("other", login(2, b"a"), LoginResult::Accepted, &at(now));
             assert_eq!(logins.unanswered(WAIT).is_empty(), now != 3, "{now}");
         }
         assert_eq!(logins.refused(WAIT * 2), ["win".to_owned()].into());
-        logins.note("win", login(1, b"a"), LoginResult::Accepted, WAIT * 5);
+        logins.note("win", login(1, b"a"), LoginResult::Accepted, &at(5));
         assert!(logins.refused(Duration::ZERO).is_empty());
     }
 
@@ -198,12 +220,12 @@ mod tests {
     #[test]
     fn nobody_is_alone_without_an_answer_while_nobody_else_is_reached() {
         let mut logins = Logins::default();
-        let mut note = |name, result, now| logins.note(name, login(1, b"a"), result, WAIT * now);
+        let mut note = |name, result, now| logins.note(name, login(1, b"a"), result, &at(now));
         note("other", LoginResult::Accepted, 1);
         note("win", LoginResult::Unanswered, 2);
         note("win", LoginResult::Unanswered, 4);
         assert!(logins.unanswered(WAIT).is_empty());
-        logins.note("other", login(2, b"a"), LoginResult::Accepted, WAIT * 5);
+        logins.note("other", login(2, b"a"), LoginResult::Accepted, &at(5));
         assert_eq!(logins.unanswered(WAIT), ["win".to_owned()].into());
     }
 }

@@ -100,7 +100,12 @@ impl<'a> Made<'a> {
     /// its Machine.
     pub(super) fn may_be_behind(&self, node: &NodeFacts) -> bool {
         let named = named_by(node).and_then(|name| self.machines.get(name));
-        named.is_some() || self.with_name.contains_key(node.name.as_str())
+        named.is_some() || self.is_referred_to_by_name(node)
+    }
+
+    /// Whether a Machine without the ignore label refers to the Node's name, as to the Node or to a deleted one.
+    pub(super) fn is_referred_to_by_name(&self, node: &NodeFacts) -> bool {
+        self.with_name.contains_key(node.name.as_str())
     }
 
     /// Another Machine with a host at the address of `machine`, even with the ignore label. A Machine that is being

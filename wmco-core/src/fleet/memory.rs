@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::Ipv4Addr;
+use std::ops::Range;
 use std::time::Duration;
 
 use super::grants::Grants;
@@ -105,15 +106,16 @@ impl Memory {
         Self { patience, ..Self::default() }
     }
 
-    /// Notes what came of a login to the host of an instance. Before each pass, all since the last one are noted.
+    /// Notes what came of a login to the host of an instance, and from when to when that took. Before each pass, all
+    /// since the last one are noted.
     pub fn logged_in(
         &mut self,
         instance: &str,
         login: LoginTry,
         result: LoginResult,
-        at: Duration,
+        tried: &Range<Duration>,
     ) {
-        self.logins.note(instance, login, result, at);
+        self.logins.note(instance, login, result, tried);
     }
 
     /// Decides what to do with the instances now, and remembers it.

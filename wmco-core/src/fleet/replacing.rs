@@ -253,7 +253,9 @@ impl<'a> Gate<'a> {
         let of_set = replaced.iter().filter(|(_, held_by)| *held_by == set.name);
         let gone = of_set.map(|(machine, _)| machine).filter(is_gone).count();
         let turn = if gone == 0 { Ok(()) } else { self.succession(siblings, machine, assignment) };
-        let is_new = assignment.node.is_none() && !was_node(machine, self.hosts);
+        let is_new = assignment.node.is_none()
+            && !was_node(machine)
+            && !let_us_in(&assignment.address, self.hosts);
         let waits_for_successor = matches!(turn, Err(Held::Unhealthy { .. }));
         if gone >= limits::REPLACED_IN_VAIN && (is_new || waits_for_successor) {
             return Err(Held::InVain { replaced: gone });
@@ -298,7 +300,7 @@ impl<'a> Gate<'a> {
         assignment: &Assignment<'_>,
     ) -> Result<(), Held> {
         let own = machine.facts.name.as_str();
-        if !was_node(machine, self.hosts) || self.has_not_succeeded(machine, assignment) {
+        if !was_node(machine) || self.has_not_succeeded(machine, assignment) {
             return Ok(());
         }
         let is_ready = assignment.node.is_some_and(|node| node.ready);
@@ -326,7 +328,7 @@ impl Outage {
     ) -> Self {
         let node = assignment.and_then(Assignment::node_name);
         let has_permit = assignment.is_some_and(|it| it.intent.permit().is_some());
-        if !was_node(machine, observed.hosts) {
+        if !was_node(machine) {
             Self::NeverJoined
         } else if refuses && observed.unready.contains(&machine.facts.name) {
             Self::Stranded
@@ -338,12 +340,14 @@ impl Outage {
     }
 }
 
-/// Whether a Machine has been a node, or let us in. The Machine API knows the first even if all records are lost.
-fn was_node(machine: &Machine, hosts: &KnownHosts) -> bool {
-    let address = key(&machine.facts.name);
+/// Whether a Machine has been a node, which the Machine API knows even if all records are lost. One that only let us in
+/// never was in service.
+fn was_node(machine: &Machine) -> bool {
+    machine.facts.node.is_some() || machine.is_running()
+}
+
+/// Whether the host of a Machine, by its key, let us in.
+fn let_us_in(address: &str, hosts: &KnownHosts) -> bool {
     let pinned = |record: &HostRecord| record.pinned.is_some();
-    machine.facts.node.is_some()
-        || machine.is_running()
-        || hosts.pin(&address).is_some()
-        || hosts.record(&address).is_some_and(pinned)
+    hosts.pin(address).is_some() || hosts.record(address).is_some_and(pinned)
 }

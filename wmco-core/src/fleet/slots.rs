@@ -46,8 +46,8 @@ pub(super) fn hand_out<'a>(
 
 /// Nodes whose marks take slots of the budget.
 ///
-/// A mark on an unmanaged Node would never go away. A Node that has just registered has no label of ours yet, and a
-/// deleted Node disrupts nothing once its host was given up.
+/// A mark on an unmanaged Node would never go away. A Node that has just registered has no label of ours yet, a Node that
+/// lost its annotations may still be that of a Machine, and a deleted Node disrupts nothing once its host was given up.
 pub(super) fn marked<'a>(
     instances: &[Assignment<'_>],
     made: &Made<'_>,
@@ -56,7 +56,7 @@ pub(super) fn marked<'a>(
     let at_work = instances.iter().filter(|i| i.because != Because::NodeDeleted);
     let at_work: HashSet<&str> = at_work.filter_map(Assignment::node_name).collect();
     let managed = |node: &&NodeFacts| {
-        let labelled = node.is_byoh() || made.is_behind(node);
+        let labelled = node.is_byoh() || made.is_behind(node) || made.is_referred_to_by_name(node);
         let ours = labelled && !node.is_deleted || at_work.contains(node.name.as_str());
         node.is_windows() && ours
     };

@@ -459,3 +459,58 @@ fn a_machineset_that_grows_while_its_machine_is_replaced_keeps_to_the_budget() {
     ];
     settles(&mut after(start, &events.concat())).unwrap();
 }
+
+/// A Node that says that its Machine refers to another one claims to be made from a listed host whose record is lost.
+#[test]
+fn a_host_at_another_address_is_looked_at_though_a_node_of_a_machine_claims_it() {
+    let start = Start { hosts: 2, budget: 1, features: 0, configured: false, sets: 1 };
+    let events = [
+        Event::Wait,
+        Event::OtherCard(2),
+        Event::ForgeOrigin(2, 0),
+        Event::LoseRecords,
+        Event::Of(MachineEvent::ReferInVain(0)),
+        Event::Round(0),
+    ];
+    settles(&mut after(start, &events)).unwrap();
+}
+
+/// One Machine refuses the key at the work, and one let us in once and never was a node.
+#[test]
+fn two_machines_that_refuse_do_not_wait_for_each_other() {
+    let start = Start { hosts: 1, budget: 1, features: 0, configured: false, sets: 1 };
+    let round = Event::Round(0);
+    let events = [
+        Event::FailIn(6),
+        Event::Of(MachineEvent::Scale(0, 3)),
+        round,
+        round,
+        Event::Wait,
+        Event::TimePasses,
+        Event::Of(MachineEvent::Delete(3)),
+        Event::Round(32),
+        Event::Bump,
+        round,
+        Event::Key(KeyEvent::Change),
+    ];
+    settles(&mut after(start, &events)).unwrap();
+}
+
+/// The slot of a Node whose Machine refers to another one is its own, though its marks are lost.
+#[test]
+fn the_slot_of_a_node_without_its_marks_and_machine_is_kept() {
+    let start = Start { hosts: 2, budget: 1, features: 0, configured: true, sets: 2 };
+    let round = Event::Round(0);
+    let events = [
+        Event::Bump,
+        round,
+        round,
+        Event::Of(MachineEvent::ReferInVain(0)),
+        Event::LoseMarks(2),
+        Event::RenameEntry(1),
+        round,
+        round,
+        Event::Wait,
+    ];
+    settles(&mut after(start, &events)).unwrap();
+}

@@ -362,6 +362,24 @@ fn a_node_that_keeps_its_slot_while_its_machines_are_left_is_told() {
     assert_eq!(told(marked().with(linux)), 0);
 }
 
+/// Its annotations are lost, and its Machine refers to a deleted Node.
+#[test]
+fn a_node_that_a_machine_refers_to_by_name_keeps_its_slot() {
+    let waits = |uid: &str| {
+        let case = made(1).with(|c| {
+            c.nodes[0].uid = uid.to_owned();
+            c.nodes[0].annotations.clear();
+            held(&mut c.nodes[0]);
+            c.listed = vec![entry(1)];
+            c.nodes.push(node(1));
+            c.claims = vec!["win-1"];
+        });
+        case.permits()
+    };
+    assert_eq!(waits("n-1"), "");
+    assert_eq!(waits("n-9"), "");
+}
+
 /// Otherwise a reference that was wrong once would be in the way of the right Node for ever.
 #[test]
 fn the_node_of_a_machine_is_put_on_no_record() {

@@ -43,6 +43,16 @@ rows! { lines:
         => "10.0.0.1: leave (node win-1), because it is not listed, but entry 10.0.0.9 may be its host and is \
             looked at first\n\
             10.0.0.9: configure, because it is listed";
+    host_that_a_node_of_a_machine_calls_its_origin_is_looked_at: elsewhere(&[])
+        .with(|c| {
+            c.untried = vec!["10.0.0.9"];
+            c.nodes.push(node(2));
+            behind_machine(&mut c.nodes[1]);
+            c.nodes[1].annotations.insert(names::INSTANCE_ANNOTATION.into(), "10.0.0.9".into());
+        })
+        => "10.0.0.1: leave (node win-1), because it is not listed, but entry 10.0.0.9 may be its host and is \
+            looked at first\n\
+            10.0.0.9: configure, because it is listed";
     host_that_did_not_answer_holds_nobody_up: elsewhere(&[])
         => "10.0.0.1: remove (node win-1), because it is no longer listed\n\
             10.0.0.9: configure, because it is listed";

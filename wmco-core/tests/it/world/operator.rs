@@ -93,7 +93,7 @@ impl World {
         let version = self.release.version();
         let mut memory = self.operator.memory.take().unwrap_or_else(remembers_nothing);
         for (instance, login, result, at) in self.operator.logins.drain(..) {
-            memory.logged_in(&instance, login, result, at);
+            memory.logged_in(&instance, login, result, &(at..at));
         }
         let desired = fleet::Desired {
             entries: (!self.list_absent).then_some(&entries),

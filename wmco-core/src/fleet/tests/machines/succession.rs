@@ -142,6 +142,12 @@ succession! {
     fn one_that_holds_a_slot_waits_for_a_successor_that_gets_its_own: successor_asks_beside_a_holder(), "mac-1"
         => waits_for("mac-9");
     fn one_that_holds_the_only_slot_makes_room: successor_asks_beside_a_holder().with(|c| c.budget = 1), "mac-1" => Ok(());
+    fn one_that_let_us_in_and_never_was_a_node_waits_for_nobody: expected().with(successor_refuses).with(|c| {
+        c.machines[1].created = Some(created(1));
+        c.host_keys.push(("mac-9_machine", "SHA256:a"));
+        let mark = (names::CORDONED_ANNOTATION.to_owned(), names::CORDONED_BY_US.to_owned());
+        c.nodes[0].annotations.extend([mark]);
+    }), "mac-9" => Ok(());
     fn the_stop_after_three_holds_for_all_machines_of_the_set: expected().with(not_ready_for_long)
         .with(successor_refuses)
         .with(|c| c.host_keys.extend([going(7), going(8)])), "mac-1" => Err(Held::InVain { replaced: 3 });
