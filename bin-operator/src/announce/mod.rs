@@ -82,8 +82,13 @@ impl Announcer {
     /// is about its host key. Repetitions are counted by the same Event, so its words fit every pause.
     pub fn failed(&self, instance: &InstanceInputs, reason: &str, error: &str) {
         let InstanceInputs { address, machine, node, desired, .. } = instance;
-        let mut next =
-            format!("it is tried again, after {} s at most", limits::RETRY_MOST.as_secs());
+        let mut next = match reason {
+            // User data that were wrong once have to be right for a while.
+            events::MACHINE_DELETION_FAILED => {
+                "it is tried again once all conditions for it hold".to_owned()
+            }
+            _ => format!("it is tried again, after {} s at most", limits::RETRY_MOST.as_secs()),
+        };
         if node.is_none() && matches!(desired.intent, Intent::Remove(_)) {
             let give_up = HostRecord::give_up_command(&self.namespace, address);
             next = format!("{next}; if this host is gone, give it up by `{give_up}`");

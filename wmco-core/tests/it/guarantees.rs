@@ -514,3 +514,22 @@ fn the_slot_of_a_node_without_its_marks_and_machine_is_kept() {
     ];
     settles(&mut after(start, &events)).unwrap();
 }
+
+/// A person deletes a Machine while another one of its MachineSet is made anew and no kubelet reaches the API server.
+#[test]
+fn a_machine_that_a_person_deletes_while_another_one_is_made_anew() {
+    let start = Start { hosts: 1, budget: 2, features: 0, configured: true, sets: 2 };
+    let round = Event::Round(0);
+    let events = [
+        Event::Key(KeyEvent::Change),
+        round,
+        round,
+        round,
+        round,
+        Event::CutKubelets,
+        round,
+        Event::Of(MachineEvent::Delete(1)),
+        Event::Round(32),
+    ];
+    settles(&mut after(start, &events)).unwrap();
+}

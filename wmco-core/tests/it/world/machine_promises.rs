@@ -147,6 +147,11 @@ impl World {
             return;
         }
         let is_going = machine.is_some_and(|facts| facts.is_deleted);
+        // The operator may not have seen it yet, and another one may have its address.
+        let is_gone = |machine: &Machine| {
+            let now = self.api.made.machines.get(&machine.facts.name);
+            now.is_none_or(|it| it.facts.uid != machine.facts.uid || it.facts.is_deleted)
+        };
         let mut broken = Vec::new();
         let refuses = |machine: &Machine| {
             let ipv4 = internal_ipv4(&machine.facts);
@@ -185,6 +190,7 @@ impl World {
                         || is_out
                         || it.facts.is_ignored
                         || refuses(it)
+                        || is_gone(it)
                         || node.is_some_and(|n| n.ready && n.version() == Some(&version))
                 };
                 if let Some(other) = alive.iter().find(|it| !right(it)) {
