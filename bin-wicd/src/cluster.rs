@@ -123,8 +123,11 @@ mod tests {
         "current-context": "u"}"#;
 
     /// Certificate and key in one file.
-    const PEM: &str = "-----BEGIN CERTIFICATE-----\nAA==\n-----END CERTIFICATE-----\n\
-        -----BEGIN PRIVATE KEY-----\nAA==\n-----END PRIVATE KEY-----\n";
+    fn pem() -> String {
+        let key = rcgen::KeyPair::generate().unwrap();
+        let certificate = rcgen::CertificateParams::default().self_signed(&key).unwrap();
+        certificate.pem() + &key.serialize_pem()
+    }
 
     #[tokio::test]
     async fn files_that_a_kubeconfig_names_are_the_hosts() {
@@ -135,9 +138,10 @@ mod tests {
         host.put_file(&path, KUBECONFIG);
         let missing = config(&host, &path).unwrap_err();
         assert_eq!(missing.to_string(), r"C:\k\x.pem does not exist, place it first");
-        host.put_file(&r"C:\k\x.pem".parse().unwrap(), PEM);
+        let pem = pem();
+        host.put_file(&r"C:\k\x.pem".parse().unwrap(), pem.as_str());
         let config = config(&host, &path).unwrap();
-        let encoded = encoded(PEM.as_bytes());
+        let encoded = encoded(pem.as_bytes());
         assert_eq!(config.auth_info.client_certificate_data, Some(encoded));
         assert_eq!(config.auth_info.client_certificate, None);
     }
