@@ -48,7 +48,7 @@ impl World {
             }
             Action::RecordRoot(root) => {
                 let host = &self.hosts[index.ok_or(Stop::Fail)?];
-                let (shown, name) = (host.key(), Some(host.wanted_name()));
+                let (shown, name) = (host.key(), Some(host.name.clone()));
                 let seen = RecordChange::Seen { key: shown, host_name: name, root: *root };
                 self.change_record(key, &seen);
                 Outcome::RootRecorded(*root)

@@ -89,7 +89,7 @@ impl MachineApi {
     /// What a look at all of them shows.
     pub(crate) fn read(&self) -> Machines {
         let machines = self.machines.values().map(|machine| machine.facts.clone());
-        Machines::read(machines, self.sets.values().cloned(), platforms::AWS)
+        Machines::read(machines, self.sets.values().cloned(), platforms::VSPHERE)
     }
 
     /// Names of the Machines that a MachineSet has and keeps.

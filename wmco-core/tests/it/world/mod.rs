@@ -127,7 +127,7 @@ pub(crate) struct World {
 
 impl World {
     /// Hosts that nobody configured yet; those that `features` says have containers switched on.
-    /// The first is listed by name and has the wrong computer name.
+    /// The first is listed by name.
     pub(crate) fn fresh(hosts: usize, budget: usize, features: u8) -> Self {
         let mut world = Self {
             now: Timestamp::UNIX_EPOCH,
@@ -159,8 +159,7 @@ impl World {
         for index in 0..hosts {
             let on = features & (1 << index) != 0;
             let feature = if on { FeatureState::Enabled } else { FeatureState::Disabled };
-            let name = if index == 0 { "temporary".to_owned() } else { format!("win-{index}") };
-            world.hosts.push(Host::fresh(address(index), &name, feature));
+            world.hosts.push(Host::fresh(address(index), &format!("win-{index}"), feature));
             world.list(index);
         }
         world.hosts.push(strangers_host());
@@ -283,13 +282,6 @@ impl World {
         let ipv4 = address(index);
         let key = if index == 0 { "win-0.example".to_owned() } else { ipv4.to_string() };
         self.listed.insert(key, Entry { ipv4, broken: false });
-    }
-}
-
-impl Host {
-    /// The computer name that its Node is to have.
-    fn wanted_name(&self) -> String {
-        format!("win-{}", self.address.octets()[3])
     }
 }
 

@@ -13,13 +13,11 @@ use jiff::Timestamp;
 use wmco_core::digest::Sha256;
 use wmco_core::facts::NodeFacts;
 use wmco_core::fleet::{self, Assignment, Intent, LoginResult, LoginTry, Patience, Rotation};
-use wmco_core::host_record::HostRecord;
 use wmco_core::limits;
-use wmco_core::login_keys::{KeyExchange, LoginKeys};
+use wmco_core::login_keys::LoginKeys;
 use wmco_core::machines::Machines;
 use wmco_core::node::{
-    AttemptedStep, Desired, FailureKind, InstanceInputs, KnownAs, Login, Memory, Next, Rest,
-    Setbacks, Wake,
+    AttemptedStep, FailureKind, InstanceInputs, Login, Memory, Next, Rest, Setbacks, Wake,
 };
 use wmco_core::reach::{Reach, Unreachable, reach};
 
@@ -69,9 +67,6 @@ struct Asleep {
     rest: Rest,
     settled: bool,
 }
-
-/// The keys that are offered to a host, and what a rotation asks of it.
-type KeysAsked = (Vec<Sha256>, Option<KeyExchange>);
 
 impl World {
     /// One look at the fleet and at most one plan per instance, with the `others` acting before
@@ -184,18 +179,6 @@ impl World {
         self.operator.logins.push((instance.address.clone(), login, result, now));
     }
 
-    /// Which keys are offered to a host, and what a rotation asks of it.
-    fn asked_of_keys(&self, instance: &Assignment<'_>) -> KeysAsked {
-        let (keys, known) = (self.secret.read(), self.known_hosts());
-        let record = instance.record(&known);
-        let rotating = keys.rotation().zip(self.operator.rotation.as_ref());
-        let exchange = rotating.and_then(|(keys, progress)| {
-            record.filter(|_| instance.instance.is_some())?;
-            progress.due(keys, instance.proof(&known))
-        });
-        (keys.offered(record), exchange)
-    }
-
     /// What tells the keys apart that are offered to all hosts.
     fn offered_id(&self) -> Sha256 {
         LoginKeys::id(&self.secret.read().offered(None))
@@ -226,16 +209,15 @@ impl World {
     fn look_at(&mut self, instance: &Assignment<'_>, others: u8) -> Result<bool, Stop> {
         let key = instance.address.clone();
         let index = self.host_of(instance);
-        let node = self.node_of(instance).cloned();
         if instance.intent == Intent::Leave {
             self.operator.instances.remove(&key);
             return Ok(false);
         }
-        self.keep_record(instance);
+        if self.keep_record(instance) {
+            return Ok(true);
+        }
         let mut worker = self.operator.instances.remove(&key).unwrap_or_default();
-        let own = [key.clone(), HostRecord::key_name(&key)];
-        let kept = own.iter().any(|name| self.api.host_keys.contains_key(name));
-        let inputs = self.inputs(instance, node, index, kept);
+        let inputs = self.inputs(instance);
         if let Some(asleep) = &worker.asleep {
             let Some(wake) = asleep.ended_by(&inputs, self.now) else {
                 self.operator.instances.insert(key, worker);
@@ -312,53 +294,22 @@ impl World {
     }
 
     /// What its worker goes by.
-    fn inputs(
-        &self,
-        instance: &Assignment<'_>,
-        node: Option<NodeFacts>,
-        index: Option<usize>,
-        kept: bool,
-    ) -> InstanceInputs {
-        let edition = self.edition(self.release);
-        let keys = self.secret.read();
-        if instance.instance.is_some_and(|of| of.machine.is_some()) {
-            let release = Arc::new(self.release.wanted(edition));
-            let now = Assignment { node: node.as_ref(), ..instance.clone() };
-            let rotation = self.operator.rotation.as_ref();
-            let login =
-                Login { keys: &keys, rotation, username: Some("sealed"), decrypt: &|_| None };
-            return InstanceInputs::of(&now, &release, &self.known_hosts(), login);
-        }
-        let key = &instance.address;
-        let name = index.map(|index| self.hosts[index].wanted_name());
-        let record = self.known_hosts().record(key).cloned();
-        let known_as = KnownAs {
-            names: record.iter().filter_map(|record| record.node.clone()).collect(),
-            ipv4: record.as_ref().and_then(|record| record.ipv4),
-        };
-        let wanted = (instance.intent.clone(), known_as);
-        let (offered, exchange) = self.asked_of_keys(instance);
-        let desired = self.release.desired(edition, key, name, wanted);
-        InstanceInputs {
-            address: key.clone(),
-            machine: None,
-            desired: Desired { exchange, ..desired },
-            node,
-            reach: self.reach(instance),
-            keys: offered,
-            record,
-            on_record: kept,
-        }
+    fn inputs(&self, instance: &Assignment<'_>) -> InstanceInputs {
+        let (keys, rotation) = (self.secret.read(), self.operator.rotation.as_ref());
+        let decrypt = &|text: &str| Some(text.to_owned());
+        let login = Login { keys: &keys, rotation, username: Some("sealed"), decrypt };
+        let release = Arc::new(self.release.wanted(self.edition(self.release)));
+        InstanceInputs::of(&self.now_of(instance), &release, &self.known_hosts(), login)
     }
 
     /// The way to the host of an instance, by what is known now.
     pub(super) fn reach(&self, instance: &Assignment<'_>) -> Result<Reach, Unreachable> {
-        let entries = self.entries();
-        let listed = entries.get(&instance.address).and_then(|entry| entry.as_ref().ok());
-        let made = instance.instance.filter(|made| made.machine.is_some());
-        let node = self.node_of(instance);
-        let now = Assignment { instance: listed.or(made), node, ..instance.clone() };
-        reach(&now, &self.known_hosts(), |text| Some(text.to_owned()))
+        reach(&self.now_of(instance), &self.known_hosts(), |text| Some(text.to_owned()))
+    }
+
+    /// What was decided about an instance, with its Node as it is now.
+    fn now_of<'a>(&'a self, instance: &Assignment<'a>) -> Assignment<'a> {
+        Assignment { node: self.node_of(instance), ..instance.clone() }
     }
 
     /// The Node of an instance as it is now; that of a Machine is the one that it refers to.

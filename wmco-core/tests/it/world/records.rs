@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use wmco_core::fleet::Assignment;
-use wmco_core::host_record::{HostRecord, KnownHosts, ListedHost, RecordChange};
+use wmco_core::host_record::{HostRecord, KnownHosts, RecordChange};
 use wmco_core::instances::{Entries, Resolutions, parse};
 use wmco_core::node::due_record;
 
@@ -52,28 +52,15 @@ impl World {
         KnownHosts::read(&self.api.host_keys)
     }
 
-    /// What is needed to clean the host later is on record before anything is done there.
-    pub(super) fn keep_record(&mut self, instance: &Assignment<'_>) {
-        if instance.instance.is_some_and(|of| of.machine.is_some()) {
-            let reported = self.operator.host_names.get(&instance.address).map(String::as_str);
-            let due = due_record(instance, &self.known_hosts(), "sealed", reported);
-            if let Some(due) = due {
-                self.change_record(&instance.address, &RecordChange::Listed(due));
-            }
-            return;
-        }
-        let entries = self.entries();
-        let Some(Ok(listed)) = entries.get(&instance.address) else { return };
-        let reported = self.operator.host_names.contains_key(&instance.address);
-        let index = self.host_of(instance).filter(|_| reported);
-        let host = ListedHost {
-            node: instance.confirmed_node().map(str::to_owned),
-            // A host that is about to be renamed is known by its new name.
-            host_name: index.map(|index| self.hosts[index].wanted_name()),
-            formerly: instance.formerly.clone(),
-            ..ListedHost::of(listed, "sealed")
-        };
-        self.change_record(&instance.address, &RecordChange::Listed(host));
+    /// Writes what is needed to clean the host later, unless it is on record; until then nothing is done there. Tells
+    /// whether it was due.
+    pub(super) fn keep_record(&mut self, instance: &Assignment<'_>) -> bool {
+        let reported = self.operator.host_names.get(&instance.address).map(String::as_str);
+        let due = due_record(instance, &self.known_hosts(), "sealed", reported);
+        due.is_some_and(|due| {
+            self.change_record(&instance.address, &RecordChange::Listed(due));
+            true
+        })
     }
 
     pub(super) fn change_record(&mut self, address: &str, change: &RecordChange) {

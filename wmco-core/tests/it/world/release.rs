@@ -1,13 +1,12 @@
 //! What one release of the operator wants on a host.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, LazyLock};
+use std::sync::LazyLock;
 
 use wmco_core::cluster_identity::ClusterIdentity;
 use wmco_core::digest::Sha256;
-use wmco_core::fleet::Intent;
 use wmco_core::names::{self, host};
-use wmco_core::node::{self, Desired, DesiredFile, KnownAs};
+use wmco_core::node::{self, DesiredFile};
 use wmco_core::protocol::{Access, ServicesData};
 use wmco_core::winpath::WindowsPath;
 
@@ -83,31 +82,6 @@ impl Release {
             secret(host::CLOUD_CONFIG.into(), false),
         ]
         .into()
-    }
-
-    /// What it wants of the instance with this address.
-    pub(crate) fn desired(
-        self,
-        edition: u8,
-        address: &str,
-        host_name: Option<String>,
-        (intent, known_as): (Intent, KnownAs),
-    ) -> Desired {
-        Desired {
-            intent,
-            known_as,
-            release: Arc::new(self.wanted(edition)),
-            host_name,
-            labels: labels(),
-            annotations: [
-                (names::INSTANCE_ANNOTATION.to_owned(), address.to_owned()),
-                (names::HOST_KEY_ANNOTATION.to_owned(), format!("key of {address}")),
-            ]
-            .into(),
-            exchange: None,
-            is_made_for_us: false,
-            has_listed_key: false,
-        }
     }
 
     /// What it wants of every host.
