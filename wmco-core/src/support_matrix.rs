@@ -56,6 +56,22 @@ pub struct SupportedPlatform {
     pub name: String,
     /// Whether the Machine API creates Windows machines there.
     pub machines: bool,
+    /// Whether the overlay network has another port than [`SupportMatrix::vxlan_port`].
+    pub other_vxlan_port: OtherVxlanPort,
+}
+
+/// Whether the overlay network of a platform has another port than [`SupportMatrix::vxlan_port`].
+///
+/// Source: <https://docs.okd.io/latest/networking/ovn_kubernetes_network_provider/configuring-hybrid-networking.html>.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq)]
+#[serde(rename_all = "lowercase")]
+pub enum OtherVxlanPort {
+    /// It needs one, because the platform itself uses that port.
+    Required,
+    /// It may have one.
+    Possible,
+    /// It cannot have one.
+    No,
 }
 
 /// A release of Windows.
@@ -125,9 +141,11 @@ impl SupportMatrix {
             let _ =
                 writeln!(text, "| {} | 10.0.{} | `{}` | {other} |", it.name, it.build, it.images);
         }
-        text.push_str("\n| platform | own hosts | Machines |\n| --- | --- | --- |\n");
+        text.push_str("\n| platform | own hosts | Machines | other VXLAN port |\n");
+        text.push_str("| --- | --- | --- | --- |\n");
         for it in &self.platforms {
-            let _ = writeln!(text, "| {} | yes | {} |", it.name, yes(it.machines));
+            let other = it.other_vxlan_port;
+            let _ = writeln!(text, "| {} | yes | {} | {other} |", it.name, yes(it.machines));
         }
         let versions = self.kubernetes_names();
         let _ =
@@ -143,6 +161,16 @@ fn listed(names: impl Iterator<Item = String>) -> String {
         Some((last, [])) => last.clone(),
         Some((last, others)) => format!("{} or {last}", others.join(", ")),
         None => String::new(),
+    }
+}
+
+impl fmt::Display for OtherVxlanPort {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Required => "required",
+            Self::Possible => "possible",
+            Self::No => "no",
+        })
     }
 }
 
@@ -192,11 +220,12 @@ mod tests {
             platforms::NUTANIX,
             platforms::VSPHERE,
         ];
-        for name in known.iter().chain([&platforms::NONE]) {
+        let hosts_only = [platforms::NONE, "BareMetal", "External"];
+        for name in known.iter().chain(&hosts_only) {
             let machines = SUPPORTED.platform(name).unwrap().machines;
-            assert_eq!(machines, *name != platforms::NONE, "{name}");
+            assert_eq!(machines, !hosts_only.contains(name), "{name}");
         }
-        assert_eq!(SUPPORTED.platforms.len(), 6);
+        assert_eq!(SUPPORTED.platforms.len(), known.len() + hosts_only.len());
     }
 
     #[test]

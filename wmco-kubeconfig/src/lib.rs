@@ -14,6 +14,7 @@ mod token;
 
 use std::env;
 use std::io;
+use std::path::Path;
 
 use kube::Config;
 use kube::config::Kubeconfig;
@@ -139,7 +140,16 @@ fn place(line_and_column: Option<(u64, u64)>) -> String {
 /// # Errors
 /// [`KubeconfigError`]; also when the environment names a proxy that cannot be used.
 pub fn infer() -> Result<Config, KubeconfigError> {
-    let files = files::listed(env::var_os("KUBECONFIG"), env::home_dir());
+    infer_from(None)
+}
+
+/// The same, with the kubeconfig of an option, if one is given, before all others.
+///
+/// # Errors
+/// [`KubeconfigError`].
+pub fn infer_from(given: Option<&Path>) -> Result<Config, KubeconfigError> {
+    let others = || files::listed(env::var_os("KUBECONFIG"), env::home_dir());
+    let files = given.map_or_else(others, |path| vec![path.to_owned()]);
     let shown = files.iter().map(|file| file.display().to_string()).collect::<Vec<_>>().join(", ");
     match files::read(&files)? {
         Some(kubeconfig) => infer_in(kubeconfig, variable).map_err(|source| match source {

@@ -4,7 +4,7 @@
 
 use std::ffi::OsString;
 
-use anyhow::{anyhow, bail};
+use anyhow::{Context as _, anyhow, bail};
 use clap::Parser as _;
 use clap::error::ErrorKind;
 use wmco_core::manifests;
@@ -38,7 +38,7 @@ pub(super) fn check(more: &str) -> anyhow::Result<()> {
     }
     let line = ["wmco-operator"].into_iter().chain(manifests::RUN).chain(split(more));
     match Args::try_parse_from(line) {
-        Ok(args) => check_metrics(&args.command),
+        Ok(args) => check_run(&args.command),
         Err(error)
             if matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion) =>
         {
@@ -52,9 +52,10 @@ pub(super) fn check(more: &str) -> anyhow::Result<()> {
     }
 }
 
-/// Whether probes and Prometheus reach the endpoints.
-fn check_metrics(command: &Command) -> anyhow::Result<()> {
+/// Whether it runs with them, and probes and Prometheus reach the endpoints.
+fn check_run(command: &Command) -> anyhow::Result<()> {
     let Command::Run(run) = command else { return Ok(()) };
+    run.check_election().context("--args")?;
     let address = run.metrics_bind_address();
     if address.port() != EXPORTER_PORT || address.ip().is_loopback() {
         bail!(
@@ -99,6 +100,12 @@ mod tests {
             check("--metrics-bind-address=[::]:9182").is_ok(),
             "as the Go operator's samples write it"
         );
+        assert!(
+            check("--debugLogging=true --metrics-bind-address :9182").is_ok(),
+            "as Go reads them"
+        );
+        let error = check("--leader-elect-lease-duration=10s").unwrap_err();
+        assert!(format!("{error:#}").starts_with("--args: --leader-elect-"), "{error:#}");
         assert!(check("--cache=/other").is_ok(), "it counts more than what the container says");
         for wrong in ["--help", "--cache=/a\nb", "--cache=$(POD_NAME)"] {
             assert!(check(wrong).unwrap_err().to_string().starts_with("--args: "), "{wrong}");

@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use anyhow::{Context as _, bail};
 use clap::Args;
@@ -21,6 +22,9 @@ use crate::openshift::{
     ApiServer, ClusterVersion, ControllerConfig, Infrastructure, MachineConfigPool, Network,
     OperatorNetwork, Proxy, ProxyStatus, proxy_settings,
 };
+
+/// How long the API server may take for all objects.
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Arguments of `check cluster`.
 #[derive(Args, Debug)]
@@ -60,7 +64,11 @@ impl Cluster {
     pub(super) fn run(self) -> anyhow::Result<Answer> {
         let mut lacks = Vec::new();
         let seen = if self.live {
-            runtime()?.block_on(look())?
+            let look = async { tokio::time::timeout(PATIENCE, look()).await };
+            let looked = runtime()?.block_on(look);
+            looked.with_context(|| {
+                format!("the API server took more than {PATIENCE:?}, see what holds it up")
+            })??
         } else {
             let objects = Reader::new(std::io::stdin()).objects(&self.files)?;
             let seen = cluster_seen(&objects)?;
@@ -98,6 +106,9 @@ impl Found {
             let all = self.findings.len();
             let blocking = self.findings.iter().filter(|finding| finding.blocks()).count();
             let _ = match (all, blocking) {
+                (0, _) if !self.not_judged.is_empty() => {
+                    writeln!(text, "{what} is fit for Windows nodes, as far as it was judged")
+                }
                 (0, _) => writeln!(text, "{what} is fit for Windows nodes"),
                 (_, 0) => writeln!(text, "\n{what} is fit for Windows nodes; findings: {all}"),
                 _ => writeln!(
@@ -134,7 +145,8 @@ pub(super) fn cluster_seen(objects: &Objects) -> Result<ClusterSeen, InputError>
         operator_network: seen("Network", OPERATORS)?,
         api_server: seen("APIServer", CONFIGURATION)?,
         proxy: body("Proxy", CONFIGURATION)?.as_ref().and_then(proxy),
-        missing_kinds: Vec::new(),
+        worker_pool: Seen::Unknown,
+        controller_config: Seen::Unknown,
         nodes: objects.nodes.iter().filter_map(|node| NodeSeen::of(&node.object)).collect(),
     })
 }
@@ -154,14 +166,6 @@ async fn look() -> anyhow::Result<ClusterSeen> {
     let nodes = Api::<Node>::all(client.clone()).list(&nodes).await.context("cannot list nodes")?;
     let cluster = objects::CLUSTER;
     let proxies = object::<Proxy>(&client, cluster).await?;
-    let mut missing_kinds = Vec::new();
-    if object::<MachineConfigPool>(&client, objects::WORKER_POOL).await? == Seen::KindMissing {
-        missing_kinds.push(MachineConfigPool::crd_name());
-    }
-    let controller = object::<ControllerConfig>(&client, objects::CONTROLLER_CONFIG).await?;
-    if controller == Seen::KindMissing {
-        missing_kinds.push(ControllerConfig::crd_name());
-    }
     Ok(ClusterSeen {
         server_version: Some(version.git_version),
         infrastructure: object::<Infrastructure>(&client, cluster).await?,
@@ -170,7 +174,8 @@ async fn look() -> anyhow::Result<ClusterSeen> {
         operator_network: object::<OperatorNetwork>(&client, cluster).await?,
         api_server: object::<ApiServer>(&client, cluster).await?,
         proxy: if let Seen::Object(object) = &proxies { proxy(object) } else { None },
-        missing_kinds,
+        worker_pool: object::<MachineConfigPool>(&client, objects::WORKER_POOL).await?,
+        controller_config: object::<ControllerConfig>(&client, objects::CONTROLLER_CONFIG).await?,
         nodes: nodes.items.iter().filter_map(NodeSeen::of).collect(),
     })
 }

@@ -1,12 +1,12 @@
 //! Commands that talk to a cluster and to hosts.
 
-use std::net::{SocketAddr, TcpListener};
+use std::net::{AddrParseError, SocketAddr, TcpListener};
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use anyhow::Context as _;
-use clap::Args;
+use clap::{ArgAction, Args};
 use jiff::SignedDuration;
 use tokio_util::sync::CancellationToken;
 use tracing_subscriber::EnvFilter;
@@ -18,7 +18,7 @@ use wmco_ssh::{Options as SshOptions, TcpDialer};
 use super::{Answer, GuardOption};
 use crate::VERSION;
 use crate::config::Config;
-use crate::leader::TimesArgs;
+use crate::leader::{Times, TimesArgs};
 use crate::payload::Payload;
 use crate::progress::Progress;
 use crate::resolver::Dns;
@@ -30,8 +30,12 @@ use crate::run::{Operator, sending_once};
 #[command(args_override_self = true)]
 pub struct Run {
     /// Enable debug logs of the operator and of the services on nodes
-    #[arg(long = "debugLogging")]
+    #[arg(long = "debugLogging", value_name = "BOOL", num_args = 0..=1, require_equals = true,
+        default_value_t = false, default_missing_value = "true", action = ArgAction::Set)]
     debug: bool,
+    /// Kubeconfig of the cluster; default: that of KUBECONFIG, or the cluster of the pod
+    #[arg(long, value_name = "FILE")]
+    kubeconfig: Option<PathBuf>,
     /// Deny certificate requests that break a rule, instead of leaving them pending
     #[arg(long)]
     deny_requests: bool,
@@ -50,8 +54,8 @@ pub struct Run {
     /// How long a host may take for a login after that; 2m is what its own SSH server allows by default
     #[arg(long, value_name = "TIME", default_value = "2m", value_parser = host_timeout)]
     login_timeout: SignedDuration,
-    /// Address of the metrics and health endpoints
-    #[arg(long, value_name = "ADDRESS", default_value = "0.0.0.0:9182")]
+    /// Address of the metrics and health endpoints; `:PORT` is a port of all addresses
+    #[arg(long, value_name = "ADDRESS", default_value = "0.0.0.0:9182", value_parser = bind_address)]
     metrics_bind_address: SocketAddr,
     /// Folder of the payload
     #[arg(long, value_name = "FOLDER", default_value = "/payload")]
@@ -61,6 +65,12 @@ pub struct Run {
     cache: Option<PathBuf>,
     #[command(flatten)]
     election: TimesArgs,
+}
+
+/// As Go's programs read it.
+fn bind_address(text: &str) -> Result<SocketAddr, AddrParseError> {
+    let of_all = || text.strip_prefix(':').map(|port| format!("0.0.0.0:{port}"));
+    of_all().as_deref().unwrap_or(text).parse()
 }
 
 fn drain_timeout(text: &str) -> Result<SignedDuration, String> {
@@ -91,6 +101,14 @@ impl Run {
         self.metrics_bind_address
     }
 
+    /// Whether the times of the leader election fit each other.
+    ///
+    /// # Errors
+    /// Which do not.
+    pub(super) fn check_election(&self) -> anyhow::Result<()> {
+        Times::try_from(self.election).map(drop).map_err(Into::into)
+    }
+
     fn ssh(&self) -> SshOptions {
         let mut ssh = SshOptions::default();
         ssh.timeouts.connect = self.connect_timeout.unsigned_abs();
@@ -116,7 +134,8 @@ pub(super) fn run(options: &Run) -> anyhow::Result<Answer> {
         .json()
         .init();
     runtime()?.block_on(async {
-        let cluster = wmco_kubeconfig::infer().context("no cluster")?;
+        let cluster =
+            wmco_kubeconfig::infer_from(options.kubeconfig.as_deref()).context("no cluster")?;
         let once = sending_once(&cluster)?;
         let client = wmco_kubeconfig::client(cluster)?;
         let cache = options.cache.clone().unwrap_or_else(std::env::temp_dir);

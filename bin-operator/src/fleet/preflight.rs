@@ -1,11 +1,9 @@
 //! Whether the cluster is fit for Windows nodes, looked at once per change.
 
-use kube::CustomResourceExt as _;
-use serde_json::json;
+use serde_json::{Value, json};
 use wmco_core::preflight::{self, ClusterSeen, Finding, NodeSeen, Seen};
 
 use crate::config::Config;
-use crate::openshift::{ControllerConfig, MachineConfigPool};
 use crate::problems::{About, Found, Problem};
 use crate::snapshot;
 use crate::sources::Sources;
@@ -47,7 +45,6 @@ impl Preflight {
 }
 
 fn seen(sources: &Sources, config: &Config) -> ClusterSeen {
-    let lacks = |lacks_kind: bool, kind: &'static str| lacks_kind.then_some(kind);
     let api_server = sources.api_server.get();
     ClusterSeen {
         server_version: sources.server_version.borrow().clone(),
@@ -57,13 +54,8 @@ fn seen(sources: &Sources, config: &Config) -> ClusterSeen {
         operator_network: sources.operator_network.seen(),
         api_server: api_server.map_or(Seen::Unknown, |spec| Seen::Object(json!({ "spec": spec }))),
         proxy: snapshot::proxy(sources, config).err(),
-        missing_kinds: [
-            lacks(sources.pool.lacks_kind(), MachineConfigPool::crd_name()),
-            lacks(sources.controller_config.lacks_kind(), ControllerConfig::crd_name()),
-        ]
-        .into_iter()
-        .flatten()
-        .collect(),
+        worker_pool: sources.pool.seen_as(|_| Value::Null),
+        controller_config: sources.controller_config.seen_as(|_| Value::Null),
         nodes: sources.nodes.state().iter().filter_map(|node| NodeSeen::of(node)).collect(),
     }
 }

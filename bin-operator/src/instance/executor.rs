@@ -111,7 +111,8 @@ impl Executor {
         let connected = self.host(turn).await.map(drop);
         self.note_login(&turn.inputs.instance, connected.as_ref(), began);
         connected.map_err(|error| {
-            self.count(action, "error");
+            let is_silent = matches!(&error, StepError::Connect(it) if !it.host_answered());
+            self.count(action, if is_silent { "unreachable" } else { "error" });
             error.into()
         })
     }

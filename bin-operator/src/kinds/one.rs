@@ -45,18 +45,23 @@ impl<F: Clone + PartialEq> Optional<F> {
     pub fn lacks_kind(&self) -> bool {
         self.look(Kind::is_lacking)
     }
+
+    /// What is known of it, shown as this value, with what its lack means.
+    pub fn seen_as(&self, value: impl Fn(&F) -> Value) -> Seen {
+        self.look(|kind| match kind.known() {
+            None => Seen::Unknown,
+            Some(_) if kind.is_lacking() => Seen::KindMissing,
+            Some(objects) => {
+                objects.values().next().map_or(Seen::ObjectMissing, |it| Seen::Object(value(it)))
+            }
+        })
+    }
 }
 
 impl Optional<Value> {
     /// The same, with what its lack means.
     pub fn seen(&self) -> Seen {
-        self.look(|kind| match kind.known() {
-            None => Seen::Unknown,
-            Some(_) if kind.is_lacking() => Seen::KindMissing,
-            Some(objects) => {
-                objects.values().next().map_or(Seen::ObjectMissing, |it| Seen::Object(it.clone()))
-            }
-        })
+        self.seen_as(Clone::clone)
     }
 }
 

@@ -119,7 +119,8 @@ pub const ALERTS: [Alert; 10] = [
         name: "WindowsCertificateExpiring",
         expr: "(wmco_certificate_expiry_timestamp_seconds - time()) / (wmco_certificate_expiry_timestamp_seconds - \
                wmco_certificate_valid_from_timestamp_seconds) < 0.08",
-        lasting: "15m",
+        // Of the shortest, which live an hour, no more is left than five minutes.
+        lasting: "2m",
         severity: Severity::Warning,
         summary: "A certificate of Windows nodes was not renewed in time.",
         description: "The {{ $labels.certificate }} certificate{{ with $labels.node }} of node {{ . }}{{ end }} has \
@@ -137,7 +138,7 @@ pub const ALERTS: [Alert; 10] = [
         description: "The operator found {{ $value }} things in the cluster that keep it from configuring new \
                       Windows nodes. Nodes that run are left as they are.",
         runbook: "Each finding is an Event on ConfigMap windows-instances with the next step; `wmco-operator check \
-                  cluster` prints all of them.",
+                  cluster --live` prints all of them.",
     },
     Alert {
         name: "WindowsActionsFailing",

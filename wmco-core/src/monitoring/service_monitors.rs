@@ -63,6 +63,8 @@ pub(super) fn operator(namespace: &str) -> Value {
         "path": METRICS_PATH,
         "scheme": "https",
         "interval": "30s",
+        // `instance` is the host that a metric is about, not the operator's pod.
+        "honorLabels": true,
         "bearerTokenFile": TOKEN_FILE,
         "tlsConfig": tls(OPERATOR_METRICS, namespace),
     });
@@ -84,4 +86,17 @@ fn object(name: &str, namespace: &str, spec: &Value) -> Value {
         "metadata": {"name": name, "namespace": namespace, "labels": {"name": name}},
         "spec": spec,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Metrics have a label `instance` of their own, by which alerts name a host.
+    #[test]
+    fn the_label_that_names_a_host_is_kept() {
+        for monitor in [operator("winc"), exporter("winc")] {
+            assert_eq!(monitor["spec"]["endpoints"][0]["honorLabels"], true, "{monitor}");
+        }
+    }
 }

@@ -10,7 +10,7 @@ use crate::support_matrix::SUPPORTED;
 use crate::text::is_dns_subdomain;
 use crate::tls_profile::TlsProfile;
 
-const INFRASTRUCTURE: &str = "infrastructures.config.openshift.io/cluster";
+pub(super) const INFRASTRUCTURE: &str = "infrastructures.config.openshift.io/cluster";
 const API_SERVER: &str = "apiservers.config.openshift.io/cluster";
 
 pub(super) fn check(seen: &ClusterSeen, found: &mut Vec<Finding>) {

@@ -37,6 +37,15 @@ pub fn cluster(seen: &ClusterSeen) -> Vec<Finding> {
     if is_no_openshift(seen, &mut found) {
         return found;
     }
+    let rendered_from = [
+        ("machineconfigpools.machineconfiguration.openshift.io/worker", &seen.worker_pool),
+        (
+            "controllerconfigs.machineconfiguration.openshift.io/machine-config-controller",
+            &seen.controller_config,
+        ),
+    ];
+    let missing = rendered_from.into_iter().filter(|(_, seen)| **seen == Seen::ObjectMissing);
+    found.extend(missing.map(|(name, _)| api_server::no_object(name)));
     versions::check(seen, &mut found);
     api_server::check(seen, &mut found);
     network::check(seen, &mut found);
@@ -48,19 +57,20 @@ pub fn cluster(seen: &ClusterSeen) -> Vec<Finding> {
 }
 
 /// Kinds that identify an OpenShift cluster, with the observed objects.
-fn kinds(seen: &ClusterSeen) -> [(&'static str, &Seen); 3] {
+fn kinds(seen: &ClusterSeen) -> [(&'static str, &Seen); 5] {
     [
         ("infrastructures.config.openshift.io", &seen.infrastructure),
         ("networks.config.openshift.io", &seen.network),
         ("networks.operator.openshift.io", &seen.operator_network),
+        ("machineconfigpools.machineconfiguration.openshift.io", &seen.worker_pool),
+        ("controllerconfigs.machineconfiguration.openshift.io", &seen.controller_config),
     ]
 }
 
 /// Reports missing kinds, without which nothing else can be checked.
 fn is_no_openshift(seen: &ClusterSeen, found: &mut Vec<Finding>) -> bool {
     let missing = kinds(seen).into_iter().filter(|(_, seen)| **seen == Seen::KindMissing);
-    let missing = missing.map(|(kind, _)| kind).chain(seen.missing_kinds.iter().copied());
-    let missing: Vec<_> = missing.collect();
+    let missing: Vec<_> = missing.map(|(kind, _)| kind).collect();
     if missing.is_empty() {
         return false;
     }

@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use super::api_server::INFRASTRUCTURE;
 use super::network::{NETWORK, cidrs};
 use super::overlay::{OPERATOR_NETWORK, OVERLAY_PODS};
 use super::{ClusterSeen, Finding, Requirement, Severity, field};
@@ -9,6 +10,7 @@ use crate::ip_network::IpNetwork;
 
 const SERVICES: &str = "spec.serviceNetwork";
 const PODS: &str = "spec.clusterNetwork";
+const NODES: &str = "status.addresses";
 
 /// A network with the field that names it.
 struct Named {
@@ -35,6 +37,77 @@ pub(super) fn check(seen: &ClusterSeen, found: &mut Vec<Finding>) {
         let other = before.find(|other| other.network.overlaps(&named.network));
         found.extend(other.map(|other| finding(named, other)));
     }
+    let around = around(seen);
+    for named in networks.iter().filter(|named| named.list == OVERLAY_PODS) {
+        let other = around.iter().find(|other| other.network.overlaps(&named.network));
+        found.extend(other.map(|other| finding(named, other)));
+    }
+}
+
+/// A network for pods on Windows that nothing else in the cluster uses, as far as it is known.
+pub(super) fn free(seen: &ClusterSeen) -> &'static str {
+    let used: Vec<_> = networks(seen).into_iter().chain(around(seen)).collect();
+    let is_free = |text: &&&str| {
+        let network: Option<IpNetwork> = text.parse().ok();
+        network.is_some_and(|network| !used.iter().any(|other| other.network.overlaps(&network)))
+    };
+    EXAMPLES.iter().find(is_free).or(EXAMPLES.last()).copied().unwrap_or_default()
+}
+
+/// Networks that pods on Windows may have.
+const EXAMPLES: [&str; 4] = ["10.132.0.0/14", "10.140.0.0/14", "172.20.0.0/14", "192.168.0.0/16"];
+
+/// Networks by which OVN-Kubernetes connects nodes: the fields that set each, the present one first, and its value where
+/// none does. Source:
+/// <https://docs.okd.io/latest/networking/ovn_kubernetes_network_provider/configure-ovn-kubernetes-subnets.html>.
+const OF_OVN: [([&str; 2], &str); 2] = [
+    (
+        [
+            "spec.defaultNetwork.ovnKubernetesConfig.ipv4.internalJoinSubnet",
+            "spec.defaultNetwork.ovnKubernetesConfig.v4InternalSubnet",
+        ],
+        "100.64.0.0/16",
+    ),
+    (
+        ["spec.defaultNetwork.ovnKubernetesConfig.ipv4.internalTransitSwitchSubnet"; 2],
+        "100.88.0.0/16",
+    ),
+];
+
+/// Networks of the machines, where the installation noted them.
+const OF_MACHINES: [&str; 2] = [
+    "status.platformStatus.vsphere.machineNetworks",
+    "status.platformStatus.baremetal.machineNetworks",
+];
+
+/// What else a network for pods on Windows may have no address of: networks of OVN-Kubernetes and of machines, and the
+/// addresses of Windows nodes.
+fn around(seen: &ClusterSeen) -> Vec<Named> {
+    let named = |object, list: &'static str, field: String, text: &str| {
+        Some(Named { object, list, field, network: text.parse().ok()?, in_both: false })
+    };
+    let of_ovn = seen.operator_network.object().into_iter().flat_map(|asked| {
+        OF_OVN.iter().filter_map(move |([present, former], default)| {
+            let set =
+                |field: &&'static str| Some((*field, asked.pointer(&pointer(field))?.as_str()?));
+            let (field, text) =
+                [present, former].into_iter().find_map(set).unwrap_or((present, default));
+            named(OPERATOR_NETWORK, field, field.to_owned(), text)
+        })
+    });
+    let infrastructure = seen.infrastructure.object();
+    let of_machines = OF_MACHINES.iter().flat_map(|list| {
+        let networks = texts(infrastructure, list).into_iter();
+        networks.filter_map(|(field, text)| named(INFRASTRUCTURE, list, field, text))
+    });
+    let of_nodes = seen.nodes.iter().flat_map(|node| {
+        let network = |address: &String| {
+            let field = format!("status.addresses of node {}", node.name);
+            named("the cluster", NODES, field, &format!("{address}/32"))
+        };
+        node.addresses.iter().filter_map(network)
+    });
+    of_ovn.chain(of_machines).chain(of_nodes).collect()
 }
 
 /// All networks that can be read. What the network operator is asked for counts beside what it has set up, where both

@@ -4,12 +4,16 @@ use serde_json::Value;
 
 use super::api_server::no_object;
 use super::network::{cidrs, in_reserved, plug_in};
-use super::{ClusterSeen, Finding, NodeSeen, Requirement, Seen, Severity, field, shown};
+use super::{ClusterSeen, Finding, NodeSeen, Requirement, Seen, Severity, field, overlap, shown};
 use crate::ip_network::IpNetwork;
-use crate::support_matrix::SUPPORTED;
+use crate::support_matrix::{OtherVxlanPort, SUPPORTED, SupportedPlatform};
 
 pub(super) const OPERATOR_NETWORK: &str = "networks.operator.openshift.io/cluster";
 const OVERLAY: &str = "spec.defaultNetwork.ovnKubernetesConfig.hybridOverlayConfig";
+const PORT: &str = "hybridOverlayVXLANPort";
+
+/// Linux nodes reach each other by it.
+const GENEVE_PORT: u16 = 6081;
 
 pub(super) fn check(seen: &ClusterSeen, found: &mut Vec<Finding>) {
     let network = match &seen.operator_network {
@@ -22,7 +26,7 @@ pub(super) fn check(seen: &ClusterSeen, found: &mut Vec<Finding>) {
     }
     let pointer = format!("/{}", OVERLAY.replace('.', "/"));
     let Some(overlay) = network.pointer(&pointer).filter(|overlay| overlay.is_object()) else {
-        return found.push(off());
+        return found.push(off(seen));
     };
     let list = overlay.get("hybridClusterNetwork");
     let networks = cidrs(list);
@@ -48,7 +52,7 @@ pub(super) fn check(seen: &ClusterSeen, found: &mut Vec<Finding>) {
             Err(text) => found.push(pods(&at, text.clone())),
         }
     }
-    port(overlay, &seen.nodes, found);
+    port(overlay, seen, found);
 }
 
 /// Field with the networks of pods on Windows nodes.
@@ -58,18 +62,23 @@ pub(super) const OVERLAY_PODS: &str =
 /// What each node gets of such a network.
 const NODE_PREFIX: u8 = 24;
 
-fn off() -> Finding {
+fn off(seen: &ClusterSeen) -> Finding {
+    let needs_port = platform(seen)
+        .is_some_and(|platform| platform.other_vxlan_port == OtherVxlanPort::Required);
+    let port = if needs_port { format!(",\"{PORT}\":9898") } else { String::new() };
+    let network = overlap::free(seen);
     Finding {
         requirement: Requirement::HybridOverlay,
         severity: Severity::Blocking,
         at: field(OPERATOR_NETWORK, OVERLAY),
         seen: "is not set".to_owned(),
         needed: "OVN-Kubernetes with hybrid networking".to_owned(),
-        next_step: "switch it on, with a network for pods on Windows: kubectl patch \
-                    networks.operator.openshift.io cluster --type merge -p \
-                    '{\"spec\":{\"defaultNetwork\":{\"ovnKubernetesConfig\":{\"hybridOverlayConfig\":\
-                    {\"hybridClusterNetwork\":[{\"cidr\":\"10.132.0.0/14\",\"hostPrefix\":23}]}}}}}'"
-            .to_owned(),
+        next_step: format!(
+            "switch it on, with a network for pods on Windows that nothing else uses: kubectl patch \
+             networks.operator.openshift.io cluster --type merge -p \
+             '{{\"spec\":{{\"defaultNetwork\":{{\"ovnKubernetesConfig\":{{\"hybridOverlayConfig\":\
+             {{\"hybridClusterNetwork\":[{{\"cidr\":\"{network}\",\"hostPrefix\":23}}]{port}}}}}}}}}}}'"
+        ),
     }
 }
 
@@ -102,35 +111,59 @@ fn undivided(entry: &Value, network: &IpNetwork, index: usize) -> Option<Finding
     })
 }
 
-fn port(overlay: &Value, nodes: &[NodeSeen], found: &mut Vec<Finding>) {
-    let at = || field(OPERATOR_NETWORK, &format!("{OVERLAY}.hybridOverlayVXLANPort"));
-    let set = overlay.get("hybridOverlayVXLANPort").filter(|port| !port.is_null());
-    let Some(set) = set else { return };
-    let number = set.as_u64().and_then(|port| u16::try_from(port).ok()).filter(|port| *port > 0);
-    let Some(number) = number else {
-        return found.push(Finding {
-            requirement: Requirement::VxlanPort,
-            severity: Severity::Blocking,
-            at: at(),
-            seen: shown(Some(set)),
-            needed: "a UDP port, a number from 1 to 65535".to_owned(),
-            next_step: format!("correct it, or leave it out for port {}", SUPPORTED.vxlan_port),
-        });
+fn port(overlay: &Value, seen: &ClusterSeen, found: &mut Vec<Finding>) {
+    let finding = |severity, seen, needed, next_step: &str| Finding {
+        requirement: Requirement::VxlanPort,
+        severity,
+        at: field(OPERATOR_NETWORK, &format!("{OVERLAY}.{PORT}")),
+        seen,
+        needed,
+        next_step: next_step.to_owned(),
     };
-    if number == SUPPORTED.vxlan_port {
-        return;
-    }
+    let set = overlay.get(PORT).filter(|port| !port.is_null());
+    let read = |port: &Value| u16::try_from(port.as_u64()?).ok().filter(|port| *port > 0);
+    let number = set.map_or(Some(SUPPORTED.vxlan_port), read);
+    let Some(number) = number.filter(|number| *number != GENEVE_PORT) else {
+        let needed = format!("a UDP port, a number from 1 to 65535 other than {GENEVE_PORT}");
+        let next = "correct it, or leave it out where the platform needs no other port than 4789";
+        return found.push(finding(Severity::Blocking, shown(set), needed, next));
+    };
+    let is_default = number == SUPPORTED.vxlan_port;
+    let platform = platform(seen);
+    let name =
+        platform.map_or_else(String::new, |platform| format!(" on platform {}", platform.name));
+    let other = platform.map_or(OtherVxlanPort::Possible, |platform| platform.other_vxlan_port);
+    let wrong = match other {
+        OtherVxlanPort::Required if is_default => Some((
+            format!("another port than {number}{name}, which itself uses that one"),
+            "set a free one, such as 9898: pods on two Windows nodes may not reach each other else",
+        )),
+        OtherVxlanPort::No if !is_default => {
+            Some((format!("port {}{name}", SUPPORTED.vxlan_port), "leave the port out"))
+        }
+        _ => None,
+    };
+    found.extend(wrong.map(|(needed, next)| finding(Severity::Warning, shown(set), needed, next)));
     let cannot = |node: &&NodeSeen| {
         SUPPORTED.windows(&node.windows).is_some_and(|release| !release.custom_vxlan_port)
     };
-    let Some(node) = nodes.iter().find(cannot) else { return };
+    let Some(node) = seen.nodes.iter().find(cannot).filter(|_| !is_default) else { return };
     let release = SUPPORTED.windows(&node.windows).map(|release| release.name.as_str());
-    found.push(Finding {
-        requirement: Requirement::VxlanPort,
-        severity: Severity::Warning,
-        at: at(),
-        seen: format!("is {number}, and node {} runs {}", node.name, release.unwrap_or_default()),
-        needed: format!("port {} where that release has nodes", SUPPORTED.vxlan_port),
-        next_step: "leave the port out, or use a later release of Windows".to_owned(),
-    });
+    found.push(finding(
+        Severity::Warning,
+        format!("is {number}, and node {} runs {}", node.name, release.unwrap_or_default()),
+        format!("port {} where that release has nodes", SUPPORTED.vxlan_port),
+        match other {
+            OtherVxlanPort::Required => {
+                "use a later release of Windows: the platform needs another port"
+            }
+            _ => "leave the port out, or use a later release of Windows",
+        },
+    ));
+}
+
+/// The platform of the cluster, if it is known and supported.
+fn platform(seen: &ClusterSeen) -> Option<&'static SupportedPlatform> {
+    let name = seen.infrastructure.object()?.pointer("/status/platformStatus/type")?;
+    SUPPORTED.platform(name.as_str()?)
 }

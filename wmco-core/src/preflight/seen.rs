@@ -24,8 +24,10 @@ pub struct ClusterSeen {
     pub api_server: Seen,
     /// The problem with the cluster's proxy.
     pub proxy: Option<ProxyError>,
-    /// Kinds of the machine config operator that the cluster lacks.
-    pub missing_kinds: Vec<&'static str>,
+    /// `machineconfigpools.machineconfiguration.openshift.io` `worker`, of which only the presence counts.
+    pub worker_pool: Seen,
+    /// `controllerconfigs.machineconfiguration.openshift.io` `machine-config-controller`, likewise.
+    pub controller_config: Seen,
     /// Windows nodes.
     pub nodes: Vec<NodeSeen>,
 }
@@ -44,6 +46,9 @@ pub enum Seen {
     Object(Value),
 }
 
+/// The type of a Node's addresses by which the cluster reaches it.
+const INTERNAL_IP: &str = "InternalIP";
+
 /// The relevant facts about a Windows node.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct NodeSeen {
@@ -53,6 +58,8 @@ pub struct NodeSeen {
     pub kubelet: String,
     /// Version of Windows, as the kubelet reports it.
     pub windows: String,
+    /// Its internal addresses.
+    pub addresses: Vec<String>,
 }
 
 impl ClusterSeen {
@@ -85,10 +92,13 @@ impl NodeSeen {
     pub fn of(node: &api::Node) -> Option<Self> {
         let os = node.metadata.labels.as_ref()?.get(names::OS_LABEL)?;
         let info = node.status.as_ref()?.node_info.as_ref()?;
+        let addresses = node.status.iter().flat_map(|status| status.addresses.iter().flatten());
+        let addresses = addresses.filter(|it| it.type_ == INTERNAL_IP);
         (os == names::OS_WINDOWS).then(|| Self {
             name: node.metadata.name.clone().unwrap_or_default(),
             kubelet: info.kubelet_version.clone(),
             windows: info.kernel_version.clone(),
+            addresses: addresses.map(|it| it.address.clone()).collect(),
         })
     }
 }

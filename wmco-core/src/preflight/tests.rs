@@ -24,12 +24,15 @@ fn fine() -> ClusterSeen {
     ClusterSeen {
         server_version: Some("v1.36.2".into()),
         infrastructure: Seen::Object(infrastructure),
-        cluster_version: Seen::Object(json!({"status": {"conditions": []}})),
+        cluster_version: Seen::Object(json!({
+            "spec": {"clusterID": "11111111-aaaa"}, "status": {"conditions": []},
+        })),
         network: Seen::Object(network),
         operator_network: Seen::Object(with_overlay(&overlay)),
         api_server: Seen::Object(json!({"spec": {}})),
         proxy: None,
-        missing_kinds: Vec::new(),
+        worker_pool: Seen::Object(Value::Null),
+        controller_config: Seen::Object(Value::Null),
         nodes: vec![node("win-1", "v1.36.2", "10.0.20348.2322")],
     }
 }
@@ -39,7 +42,12 @@ fn with_overlay(overlay: &Value) -> Value {
 }
 
 fn node(name: &str, kubelet: &str, windows: &str) -> NodeSeen {
-    NodeSeen { name: name.into(), kubelet: kubelet.into(), windows: windows.into() }
+    NodeSeen {
+        name: name.into(),
+        kubelet: kubelet.into(),
+        windows: windows.into(),
+        addresses: vec!["10.0.0.5".into()],
+    }
 }
 
 /// The object with another value in one place.
@@ -186,6 +194,14 @@ fn situations_of_the_network() {
         overlay["hybridOverlayVXLANPort"] = port;
         overlay
     };
+    let on_vsphere = |overlay: Value| {
+        told(|seen| {
+            let platform =
+                json!({"type": "VSphere", "vsphere": {"machineNetworks": ["10.1.0.0/16"]}});
+            set(&mut seen.infrastructure, "/status/platformStatus", platform);
+            set(&mut seen.operator_network, OVERLAY, overlay);
+        })
+    };
     let situations = [
         ("another plug-in", told(|it| set(&mut it.network, NETWORK, json!("OpenShiftSDN")))),
         ("no overlay", overlay(Value::Null)),
@@ -224,6 +240,20 @@ fn situations_of_the_network() {
             }),
         ),
         ("a port that is none", overlay(port(json!("4789")))),
+        ("the port of Linux nodes", overlay(port(json!(6081)))),
+        ("another port in a cloud", overlay(port(json!(9898)))),
+        ("no other port on vSphere", on_vsphere(pods("10.132.0.0/14"))),
+        ("no overlay on vSphere", on_vsphere(Value::Null)),
+        ("an overlay over the machines of vSphere", on_vsphere(pods("10.1.0.0/14"))),
+        ("an overlay over a node", overlay(pods("10.0.0.0/24"))),
+        ("an overlay over the join switch", overlay(pods("100.64.0.0/14"))),
+        (
+            "no overlay where its usual network is one of pods",
+            told(|seen| {
+                set(&mut seen.operator_network, OVERLAY, Value::Null);
+                set(&mut seen.network, "/spec/clusterNetwork/0/cidr", json!("10.132.0.0/14"));
+            }),
+        ),
         (
             "another port and Windows Server 2019",
             told(|seen| {
@@ -264,7 +294,7 @@ fn situations_of_the_cluster() {
                 seen.infrastructure = Seen::KindMissing;
                 seen.network = Seen::KindMissing;
                 seen.operator_network = Seen::KindMissing;
-                seen.missing_kinds.push("machineconfigpools.machineconfiguration.openshift.io");
+                seen.worker_pool = Seen::KindMissing;
             }),
         ),
         (
@@ -272,6 +302,25 @@ fn situations_of_the_cluster() {
             told(|seen| {
                 seen.infrastructure = Seen::ObjectMissing;
                 seen.network = Seen::ObjectMissing;
+            }),
+        ),
+        (
+            "objects of the cluster that hosts are made from are gone",
+            told(|seen| {
+                seen.cluster_version = Seen::ObjectMissing;
+                seen.worker_pool = Seen::ObjectMissing;
+                seen.controller_config = Seen::ObjectMissing;
+            }),
+        ),
+        (
+            "a cluster without an ID",
+            told(|seen| set(&mut seen.cluster_version, "/spec/clusterID", json!(""))),
+        ),
+        (
+            "a cluster that fails without a word",
+            told(|seen| {
+                let conditions = json!([{"type": "Failing", "status": "True"}]);
+                set(&mut seen.cluster_version, "/status/conditions", conditions);
             }),
         ),
         ("an old API server", told(|seen| seen.server_version = Some("v1.33.9+k3s1".into()))),

@@ -2,7 +2,8 @@
 
 use serde_json::Value;
 
-use super::{ClusterSeen, Finding, NodeSeen, Requirement, Severity, field, quoted};
+use super::api_server::no_object;
+use super::{ClusterSeen, Finding, NodeSeen, Requirement, Seen, Severity, field, quoted, shown};
 use crate::support_matrix::{Minor, SUPPORTED};
 
 const CLUSTER_VERSION: &str = "clusterversions.config.openshift.io/version";
@@ -13,6 +14,7 @@ const MOST_NAMED: usize = 5;
 pub(super) fn check(seen: &ClusterSeen, found: &mut Vec<Finding>) {
     let server = seen.server_version.as_deref();
     found.extend(server.and_then(kubernetes));
+    found.extend(no_id(seen));
     found.extend(failing(seen));
     let server = server.and_then(|version| version.parse().ok());
     found.extend(server.and_then(|server| skew(server, &seen.nodes)));
@@ -41,6 +43,24 @@ fn kubernetes(server: &str) -> Option<Finding> {
     })
 }
 
+/// Without its ID nobody can tell to which cluster a host belongs, so nothing is done on hosts.
+fn no_id(seen: &ClusterSeen) -> Option<Finding> {
+    let version = match &seen.cluster_version {
+        Seen::Object(version) => version,
+        Seen::ObjectMissing => return Some(no_object(CLUSTER_VERSION)),
+        Seen::Unknown | Seen::KindMissing => return None,
+    };
+    let id = version.pointer("/spec/clusterID");
+    id.and_then(Value::as_str).is_none_or(str::is_empty).then(|| Finding {
+        requirement: Requirement::ClusterVersion,
+        severity: Severity::Blocking,
+        at: field(CLUSTER_VERSION, "spec.clusterID"),
+        seen: shown(id),
+        needed: "the ID of the cluster, by which a host belongs to it".to_owned(),
+        next_step: "restore the one that the installation wrote".to_owned(),
+    })
+}
+
 /// Warns about a cluster whose own installation or update is failing, or that does not work; Windows nodes may all the
 /// same.
 fn failing(seen: &ClusterSeen) -> Option<Finding> {
@@ -61,7 +81,11 @@ fn failing(seen: &ClusterSeen) -> Option<Finding> {
         requirement: Requirement::ClusterVersion,
         severity: Severity::Warning,
         at: field(CLUSTER_VERSION, &format!("status.conditions[{kind}]")),
-        seen: format!("is {status}: {}", quoted(&why)),
+        seen: if why.is_empty() {
+            format!("is {status}")
+        } else {
+            format!("is {status}: {}", quoted(&why))
+        },
         needed: "a cluster that works, installed or updated to the end".to_owned(),
         next_step: "see `kubectl get clusteroperators` for who fails, before you add Windows nodes"
             .to_owned(),
