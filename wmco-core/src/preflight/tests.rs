@@ -276,27 +276,8 @@ fn situations_of_the_network() {
 }
 
 #[test]
-fn situations_of_the_cluster() {
-    let status = "/status/platformStatus/type";
-    let url = |url: &str| {
-        told(|seen| set(&mut seen.infrastructure, "/status/apiServerInternalURI", json!(url)))
-    };
-    let failing = json!([
-        {"type": "Progressing", "status": "True"},
-        {"type": "Failing", "status": "True", "message": "operator dns is\ndegraded"},
-    ]);
-    let profile =
-        json!({"tlsAdherence": "StrictAllComponents", "tlsSecurityProfile": {"type": "Custom"}});
+fn situations_of_objects_that_the_installation_writes() {
     let situations = [
-        (
-            "no OpenShift",
-            told(|seen| {
-                seen.infrastructure = Seen::KindMissing;
-                seen.network = Seen::KindMissing;
-                seen.operator_network = Seen::KindMissing;
-                seen.worker_pool = Seen::KindMissing;
-            }),
-        ),
         (
             "objects that are gone",
             told(|seen| {
@@ -321,6 +302,32 @@ fn situations_of_the_cluster() {
             told(|seen| {
                 let conditions = json!([{"type": "Failing", "status": "True"}]);
                 set(&mut seen.cluster_version, "/status/conditions", conditions);
+            }),
+        ),
+    ];
+    insta::assert_snapshot!(under_names(&situations));
+}
+
+#[test]
+fn situations_of_the_cluster() {
+    let status = "/status/platformStatus/type";
+    let url = |url: &str| {
+        told(|seen| set(&mut seen.infrastructure, "/status/apiServerInternalURI", json!(url)))
+    };
+    let failing = json!([
+        {"type": "Progressing", "status": "True"},
+        {"type": "Failing", "status": "True", "message": "operator dns is\ndegraded"},
+    ]);
+    let profile =
+        json!({"tlsAdherence": "StrictAllComponents", "tlsSecurityProfile": {"type": "Custom"}});
+    let situations = [
+        (
+            "no OpenShift",
+            told(|seen| {
+                seen.infrastructure = Seen::KindMissing;
+                seen.network = Seen::KindMissing;
+                seen.operator_network = Seen::KindMissing;
+                seen.worker_pool = Seen::KindMissing;
             }),
         ),
         ("an old API server", told(|seen| seen.server_version = Some("v1.33.9+k3s1".into()))),
