@@ -74,7 +74,8 @@ impl Registries {
             warnings: warnings.iter().copied().map(row).collect(),
             advice: advice.iter().map(ToString::to_string).collect(),
         };
-        self.output.print(&found, || report(&found, &problems, &warnings))?;
+        let serious = advice.iter().filter(|advice| advice.is_serious()).count();
+        self.output.print(&found, || report(&found, (&problems, serious), &warnings))?;
         given.tell_assumption();
         for advice in &advice {
             tell(if advice.is_serious() { "error" } else { "note" }, &advice.to_string());
@@ -88,10 +89,10 @@ fn row(finding: &RegistryFinding) -> Row<'_> {
     Row { object: &finding.object, field: &finding.field, text }
 }
 
-/// A line for each finding and a summary, for people.
+/// A line for each finding and a summary, for people, with the number of advices that are serious.
 fn report(
     found: &Found<'_>,
-    problems: &[&RegistryFinding],
+    (problems, serious_advice): (&[&RegistryFinding], usize),
     warnings: &[&RegistryFinding],
 ) -> String {
     let mut text = String::new();
@@ -105,7 +106,7 @@ fn report(
         text.push('\n');
     }
     let noun = if found.mirror_sets == 1 { "mirror set" } else { "mirror sets" };
-    let verdict = match (problems.len(), warnings.len()) {
+    let verdict = match (problems.len() + serious_advice, warnings.len()) {
         (0, 0) => "all fine".to_owned(),
         (0, doubtful) => format!("{doubtful} to look at"),
         (wrong, _) => format!("{wrong} wrong"),

@@ -74,7 +74,7 @@ impl Given {
             registries: configure(&inputs),
             pause_image,
             mirror_sets: sets.len(),
-            any: config.is_some() || !sets.is_empty(),
+            any: config.is_some() || !sets.is_empty() || secret.is_some(),
             misplaced,
             has_pull_secret: secret.is_some(),
         })

@@ -237,7 +237,8 @@ impl Fleet {
         problems.extend(assignments.notices.iter().map(told));
         if let Some(registries) = self.sources.registries.inventory() {
             let notices = registries.notices.iter().map(Problem::from);
-            problems.extend(notices.map(|problem| (problem, Duration::ZERO)));
+            let serious = registries.serious.iter().map(|it| Problem::of_settings(it.to_string()));
+            problems.extend(notices.chain(serious).map(|problem| (problem, Duration::ZERO)));
         }
         let mut changes = std::mem::take(&mut assignments.changes);
         changes.extend(self.direct(&view, keys.as_ref(), &assignments, &mut problems));

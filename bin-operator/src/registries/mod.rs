@@ -9,8 +9,8 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use wmco_core::names::registries::{DOCKER_CONFIG_KEY, IMAGE_CONFIG_KIND, SECRET_KIND};
 use wmco_core::registries::{
-    ImageConfigFacts, ImageReference, MirrorSetFacts, PullSecret, PullSecretData, RegistryFiles,
-    RegistryInputs, RegistryNotice, configure, registry_notices,
+    ImageConfigFacts, ImageReference, MirrorSetFacts, PullSecret, PullSecretData, RegistryAdvice,
+    RegistryFiles, RegistryInputs, RegistryNotice, configure, registry_notices,
 };
 
 use crate::kinds::{Kind, Kinds, KindsWatch, Seen, enter, follow};
@@ -25,6 +25,8 @@ pub struct RegistryInventory {
     pub files: RegistryFiles,
     /// Notices for Events.
     pub notices: Vec<RegistryNotice>,
+    /// Why no pod can run.
+    pub serious: Vec<RegistryAdvice>,
 }
 
 /// What watches show of registries; cheap to clone.
@@ -94,7 +96,9 @@ impl Kinds for RegistryKinds {
         }
         let registries = configure(&inputs);
         let notices = registry_notices(registries.findings());
-        RegistryInventory { files: registries.host_files(), notices }
+        let mut serious = pause_image.map(|it| registries.advice(it)).unwrap_or_default();
+        serious.retain(RegistryAdvice::is_serious);
+        RegistryInventory { files: registries.host_files(), notices, serious }
     }
 }
 

@@ -138,6 +138,27 @@ fn the_pause_image_gets_credentials_once_the_pull_secret_is_known() {
     assert_eq!(follower.paths(), Some(vec![path.to_owned()]));
 }
 
+/// As of a disconnected cluster whose set has no mirrors of tags.
+#[test]
+fn a_pause_image_that_no_registry_gives_is_told() {
+    let follower = Follower::filled(&[]);
+    follower.0.update(&|| (), |kinds| {
+        kinds.pause_image = Some("mcr.example/pause:1".parse().unwrap());
+        true
+    });
+    let serious = || follower.0.inventory().unwrap().serious.clone();
+    assert_eq!(serious(), []);
+    let set = json!({
+        "apiVersion": "config.openshift.io/v1", "kind": DIGEST_MIRROR_SET_KIND, "metadata": {"name": "mcr"},
+        "spec": {"imageDigestMirrors": [{
+            "source": "mcr.example", "mirrors": ["reg.example/mcr"], "mirrorSourcePolicy": "NeverContactSource",
+        }]},
+    });
+    follower.see(DIGEST_MIRROR_SET_KIND, listing(&[set]));
+    let told = serious().iter().map(ToString::to_string).collect::<String>();
+    assert!(told.contains("no registry may be asked for mcr.example/pause:1"), "{told}");
+}
+
 #[test]
 fn only_a_change_of_facts_is_told_and_made_to_files() {
     let follower = Follower::filled(&[tag_set("a", "a.example")]);

@@ -492,9 +492,8 @@ impl Work<'_> {
     /// Credentials that are not sent to `mirror`, though they are for the same registry.
     fn unsent(&self, mirror: &Mirror) -> impl Iterator<Item = RegistryProblem> + use<> {
         let secret = self.inputs.pull_secret;
-        let other = mirror.written.with_other_port();
-        let other = other.and_then(|other| secret.for_location(&other)).map(|credentials| {
-            let (key, host) = (credentials.key().to_owned(), mirror.written.host().to_owned());
+        let other = secret.at_another_port(&mirror.written).map(|key| {
+            let (key, host) = (key.to_owned(), mirror.written.host().to_owned());
             RegistryProblem::OtherPort { key, host }
         });
         let helper = secret.helper(&mirror.written);

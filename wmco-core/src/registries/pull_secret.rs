@@ -174,6 +174,18 @@ impl PullSecret {
         key.starts_with(&start).then_some(key)
     }
 
+    /// The first key of credentials for `location` at another port of its host, or without one.
+    pub(super) fn at_another_port(&self, location: &ImageLocation) -> Option<&str> {
+        let name = location.host_name().to_ascii_lowercase();
+        let keys = self.credentials.range(name.clone()..).map(|(key, _)| key.as_str());
+        let mut keys = keys.take_while(|key| key.starts_with(&name));
+        keys.find(|key| {
+            let other: Option<ImageLocation> = key.parse().ok();
+            let is_there = |path: &str| prefixes(location.path()).any(|prefix| prefix == path);
+            other.is_some_and(|it| it.host_name() == name && is_there(it.path()))
+        })
+    }
+
     /// The key of a credential helper for `location`.
     pub(super) fn helper(&self, location: &ImageLocation) -> Option<&str> {
         let host = credentials_host(&location.host_key()).to_owned();

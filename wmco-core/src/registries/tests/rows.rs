@@ -190,6 +190,28 @@ fn the_longest_key_gives_the_credentials() {
 }
 
 #[test]
+fn credentials_at_another_port_are_told() {
+    let told_of = |mirror: &str, key: &str| {
+        let secret = json!({"auths": {key: {"auth": "dTpw"}}});
+        told(&registries(&[tags("t", "s.test/win", &[mirror]), secret]))
+    };
+    for (mirror, key) in [
+        ("reg.corp.test:5000/win", "reg.corp.test"),
+        ("reg.corp.test/win", "reg.corp.test:8443"),
+        ("Reg.corp.test:5000/team/win", "reg.corp.test:443/team"),
+    ] {
+        let told = told_of(mirror, key);
+        assert!(
+            told.contains(&format!("has credentials for {key}, but")),
+            "{mirror} {key}: {told}"
+        );
+    }
+    for key in ["reg.corp.test.example", "reg.corp.test:5000", "reg.corp.test/other"] {
+        assert!(!told_of("reg.corp.test:5000/win", key).contains("but keys count"), "{key}");
+    }
+}
+
+#[test]
 fn a_mirror_in_place_of_the_source_has_its_credentials() {
     let found = registries(&[
         never("n", "a.test", &["m.test"]),
