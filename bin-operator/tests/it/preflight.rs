@@ -20,7 +20,7 @@ fn check(objects: &[Value], arguments: &[&str]) -> Run {
 #[test]
 fn a_fit_cluster_is_a_yes() {
     let run = check(&[network("OVNKubernetes")], &["--server-version", "v1.36.2"]);
-    let text = "the cluster is fit for Windows nodes\nnot judged, for want of it: Infrastructure, \
+    let text = "the cluster is fit for Windows nodes, as far as it was judged\nnot judged, for want of it: Infrastructure, \
                 ClusterVersion, Network of operator.openshift.io, APIServer, Proxy, Nodes\n";
     assert_eq!((run.status, run.out.as_str()), (0, text), "{run:?}");
     let found = check(&[network("OVNKubernetes")], &["-o", "json"]).json();

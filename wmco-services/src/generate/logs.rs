@@ -49,12 +49,6 @@ impl LogSettings {
         let text =
             |name| variable(name).map(|text| text.trim().to_owned()).filter(|t| !t.is_empty());
         let size = text(SIZE).and_then(|text| match text.parse::<Quantity>() {
-            // As people write it who mean megabytes.
-            Ok(_) if text.ends_with(['n', 'u', 'm']) => {
-                let problem = format!("is {text}, a part of a byte, write a size such as 100M");
-                bad.push(BadLogSetting { name: SIZE, problem });
-                None
-            }
             Ok(quantity) => Some((text, quantity)),
             Err(problem) => {
                 bad.push(BadLogSetting { name: SIZE, problem: problem.to_string() });
@@ -137,7 +131,7 @@ mod tests {
     fn sizes_are_quantities() {
         assert_eq!(read(SIZE, "0.5Gi").unwrap().megabytes(), Some(537));
         assert_eq!(read(AGE, "5s").unwrap().megabytes(), None);
-        for text in ["10MB", "-1M", ".", "100m"] {
+        for text in ["10MB", "-1M", "."] {
             assert!(read(SIZE, text).is_err_and(|error| error.contains(SIZE)), "{text}");
         }
     }
