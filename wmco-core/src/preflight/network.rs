@@ -8,6 +8,11 @@ use crate::ip_network::{IpNetwork, NetworkError};
 use crate::support_matrix::SUPPORTED;
 
 pub(super) const NETWORK: &str = "networks.config.openshift.io/cluster";
+pub(super) const OPERATOR_NETWORK: &str = "networks.operator.openshift.io/cluster";
+
+/// Field of the latter with the networks of pods on Windows nodes.
+pub(super) const OVERLAY_PODS: &str =
+    "spec.defaultNetwork.ovnKubernetesConfig.hybridOverlayConfig.hybridClusterNetwork";
 
 pub(super) fn check(seen: &ClusterSeen, found: &mut Vec<Finding>) {
     let network = match &seen.network {

@@ -3,8 +3,7 @@
 use serde_json::Value;
 
 use super::api_server::INFRASTRUCTURE;
-use super::network::{NETWORK, cidrs};
-use super::overlay::{OPERATOR_NETWORK, OVERLAY_PODS};
+use super::network::{NETWORK, OPERATOR_NETWORK, OVERLAY_PODS, cidrs};
 use super::{ClusterSeen, Finding, Requirement, Severity, field};
 use crate::ip_network::IpNetwork;
 

@@ -3,12 +3,11 @@
 use serde_json::Value;
 
 use super::api_server::no_object;
-use super::network::{cidrs, in_reserved, plug_in};
+use super::network::{OPERATOR_NETWORK, OVERLAY_PODS, cidrs, in_reserved, plug_in};
 use super::{ClusterSeen, Finding, NodeSeen, Requirement, Seen, Severity, field, overlap, shown};
 use crate::ip_network::IpNetwork;
 use crate::support_matrix::{OtherVxlanPort, SUPPORTED, SupportedPlatform};
 
-pub(super) const OPERATOR_NETWORK: &str = "networks.operator.openshift.io/cluster";
 const OVERLAY: &str = "spec.defaultNetwork.ovnKubernetesConfig.hybridOverlayConfig";
 const PORT: &str = "hybridOverlayVXLANPort";
 
@@ -54,10 +53,6 @@ pub(super) fn check(seen: &ClusterSeen, found: &mut Vec<Finding>) {
     }
     port(overlay, seen, found);
 }
-
-/// Field with the networks of pods on Windows nodes.
-pub(super) const OVERLAY_PODS: &str =
-    "spec.defaultNetwork.ovnKubernetesConfig.hybridOverlayConfig.hybridClusterNetwork";
 
 /// What each node gets of such a network.
 const NODE_PREFIX: u8 = 24;
