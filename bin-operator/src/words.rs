@@ -64,10 +64,12 @@ fn next_step(code: u16, said: &str) -> &'static str {
         400 | 422 => {
             "; this is a mistake in the operator, or the cluster has another version of the kind"
         }
-        401 => "; see whether the operator's service account and its token are there",
+        401 => {
+            "; log in again, or see whether the operator's service account and its token are there"
+        }
         403 if said.contains("being terminated") => "; it is tried again when that is over",
         403 if said.contains("exceeded quota") => "; raise that quota",
-        403 => "; apply the rights in the operator's deployment again",
+        403 => "; apply the rights in the operator's deployment again, or ask for your own",
         404 => "; see whether it was deleted",
         409 => "; somebody else changed it meanwhile, so it is tried again",
         410 => "; it is read anew",

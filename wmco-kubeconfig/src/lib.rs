@@ -126,7 +126,14 @@ pub enum FieldError {
     SocksUser,
     /// It is no URL, or none that can be used.
     #[error("it has {0}")]
-    Url(#[from] UrlError),
+    Url(UrlError),
+}
+
+impl From<UrlError> for FieldError {
+    /// Its words are all that there is to tell.
+    fn from(error: UrlError) -> Self {
+        Self::Url(error)
+    }
 }
 
 fn place(line_and_column: Option<(u64, u64)>) -> String {

@@ -16,12 +16,12 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use wmco_core::ca_bundle::Injection;
 use wmco_core::facts::NodeFacts;
-use wmco_core::fleet::{self, Assignments, Intent, Notice, Patience, SlotWaits, Topic};
+use wmco_core::fleet::{self, Assignments, Notice, Patience, SlotWaits, Topic};
 use wmco_core::host_record::RecordChange;
 use wmco_core::limits;
 use wmco_core::names::events;
 use wmco_core::names::objects::{CA_BUNDLE_KEY, TLS_SECRET, TRUSTED_CA_CONFIG_MAP};
-use wmco_core::node::{InstanceInputs, Login, due_record, sealed_username};
+use wmco_core::node::{Login, Order, sealed_username};
 use wmco_core::reach::forgotten_jump_keys;
 use wmco_core::upgradeable::Standing;
 
@@ -274,7 +274,7 @@ impl Fleet {
         problems: &mut Found,
     ) -> BTreeMap<String, RecordChange> {
         let mut changes = BTreeMap::new();
-        let leaving_only = self.release.is_none();
+        let is_rendered = self.release.is_some();
         let release = self.release.clone().or_else(|| self.to_leave.clone());
         let (Some(release), Some(keys)) = (release, keys) else {
             // Nobody can tell its worker what people want of a host now.
@@ -285,11 +285,7 @@ impl Fleet {
         let parsed = keys.parsed();
         let wanted = assignments.instances.iter().filter(|instance| instance.is_wanted());
         self.workers.keep_only(&wanted.map(|instance| instance.address.as_str()).collect());
-        let is_due = |it: &&fleet::Assignment<'_>| {
-            it.has_work()
-                && (!leaving_only || matches!(it.intent, Intent::Remove(_) | Intent::Look))
-        };
-        for assignment in assignments.instances.iter().filter(is_due) {
+        for assignment in assignments.instances.iter().filter(|it| it.is_due(is_rendered)) {
             let sealed = match self.sealed_username(assignment, view, keys) {
                 Ok(sealed) => sealed,
                 Err(error) => {
@@ -299,26 +295,20 @@ impl Fleet {
                 }
             };
             let reported = view.reported.get(&assignment.address).map(String::as_str);
-            let due = sealed
-                .as_deref()
-                .and_then(|sealed| due_record(assignment, &view.hosts, sealed, reported));
-            // Nothing is done with a host before what is needed to undo it is kept.
-            if let Some(due) = due {
-                changes.insert(assignment.address.clone(), RecordChange::Listed(due));
-                continue;
-            }
             let login = Login {
                 keys: &keys.facts,
                 rotation: assignments.rotation.as_ref(),
                 username: sealed.as_deref(),
                 decrypt: &|text| self.usernames.opened(text),
             };
-            let inputs = WorkerInputs {
-                instance: InstanceInputs::of(assignment, &release.wanted, &view.hosts, login),
-                keys: Arc::clone(&parsed),
-                contents: Arc::clone(&release.contents),
-            };
-            self.workers.hand_over(assignment, inputs);
+            match Order::of(assignment, &release.wanted, &view.hosts, login, reported) {
+                Order::Record(change) => drop(changes.insert(assignment.address.clone(), change)),
+                Order::Work(instance) => {
+                    let (keys, contents) = (Arc::clone(&parsed), Arc::clone(&release.contents));
+                    let inputs = WorkerInputs { instance: *instance, keys, contents };
+                    self.workers.hand_over(assignment, inputs);
+                }
+            }
         }
         changes
     }

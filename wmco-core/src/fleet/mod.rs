@@ -267,6 +267,12 @@ impl<'a> Assignment<'a> {
         self.intent != Intent::Leave
     }
 
+    /// Whether its worker gets orders now: while nothing can be rendered for nodes, only for hosts that leave or are
+    /// looked at.
+    pub fn is_due(&self, is_rendered: bool) -> bool {
+        self.has_work() && (is_rendered || matches!(self.intent, Intent::Remove(_) | Intent::Look))
+    }
+
     /// Whether its worker is to continue: there is work to do, or there will be once it is recorded.
     pub fn is_wanted(&self) -> bool {
         self.has_work() || self.because == Because::RecordDue

@@ -178,9 +178,35 @@ impl InstanceInputs {
     }
 }
 
+/// What an instance gets after a decision about it.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum Order {
+    /// Nothing is done with its host before this is on record, because it is needed to undo the work.
+    Record(RecordChange),
+    /// Its worker goes by these inputs.
+    Work(Box<InstanceInputs>),
+}
+
+impl Order {
+    /// The order that follows from the decision; `reported` is the host's own name.
+    pub fn of(
+        assignment: &Assignment<'_>,
+        release: &Arc<Release>,
+        hosts: &KnownHosts,
+        login: Login<'_>,
+        reported: Option<&str>,
+    ) -> Self {
+        let due = login.username.and_then(|name| due_record(assignment, hosts, name, reported));
+        match due {
+            Some(due) => Self::Record(RecordChange::Listed(due)),
+            None => Self::Work(Box::new(InstanceInputs::of(assignment, release, hosts, login))),
+        }
+    }
+}
+
 /// Returns the record of a listed host if it has to be written before any work on the host. `username` is
 /// encrypted, `reported` is the host's own name.
-pub fn due_record(
+fn due_record(
     assignment: &Assignment<'_>,
     hosts: &KnownHosts,
     username: &str,

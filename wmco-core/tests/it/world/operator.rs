@@ -17,7 +17,7 @@ use wmco_core::limits;
 use wmco_core::login_keys::LoginKeys;
 use wmco_core::machines::Machines;
 use wmco_core::node::{
-    AttemptedStep, FailureKind, InstanceInputs, Login, Memory, Next, Rest, Setbacks, Wake,
+    AttemptedStep, FailureKind, InstanceInputs, Login, Memory, Next, Order, Rest, Setbacks, Wake,
 };
 use wmco_core::reach::{Reach, Unreachable, reach};
 
@@ -213,11 +213,14 @@ impl World {
             self.operator.instances.remove(&key);
             return Ok(false);
         }
-        if self.keep_record(instance) {
-            return Ok(true);
-        }
+        let inputs = match self.order(instance) {
+            Order::Work(inputs) => *inputs,
+            Order::Record(change) => {
+                self.change_record(&key, &change);
+                return Ok(true);
+            }
+        };
         let mut worker = self.operator.instances.remove(&key).unwrap_or_default();
-        let inputs = self.inputs(instance);
         if let Some(asleep) = &worker.asleep {
             let Some(wake) = asleep.ended_by(&inputs, self.now) else {
                 self.operator.instances.insert(key, worker);
@@ -293,13 +296,14 @@ impl World {
         }
     }
 
-    /// What its worker goes by.
-    fn inputs(&self, instance: &Assignment<'_>) -> InstanceInputs {
+    /// What follows from a decision for the worker.
+    fn order(&self, instance: &Assignment<'_>) -> Order {
+        let reported = self.operator.host_names.get(&instance.address).map(String::as_str);
         let (keys, rotation) = (self.secret.read(), self.operator.rotation.as_ref());
         let decrypt = &|text: &str| Some(text.to_owned());
         let login = Login { keys: &keys, rotation, username: Some("sealed"), decrypt };
         let release = Arc::new(self.release.wanted(self.edition(self.release)));
-        InstanceInputs::of(&self.now_of(instance), &release, &self.known_hosts(), login)
+        Order::of(&self.now_of(instance), &release, &self.known_hosts(), login, reported)
     }
 
     /// The way to the host of an instance, by what is known now.

@@ -2,10 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use wmco_core::fleet::Assignment;
 use wmco_core::host_record::{HostRecord, KnownHosts, RecordChange};
 use wmco_core::instances::{Entries, Resolutions, parse};
-use wmco_core::node::due_record;
 
 use super::World;
 
@@ -50,17 +48,6 @@ impl World {
 
     pub(super) fn known_hosts(&self) -> KnownHosts {
         KnownHosts::read(&self.api.host_keys)
-    }
-
-    /// Writes what is needed to clean the host later, unless it is on record; until then nothing is done there. Tells
-    /// whether it was due.
-    pub(super) fn keep_record(&mut self, instance: &Assignment<'_>) -> bool {
-        let reported = self.operator.host_names.get(&instance.address).map(String::as_str);
-        let due = due_record(instance, &self.known_hosts(), "sealed", reported);
-        due.is_some_and(|due| {
-            self.change_record(&instance.address, &RecordChange::Listed(due));
-            true
-        })
     }
 
     pub(super) fn change_record(&mut self, address: &str, change: &RecordChange) {
