@@ -155,7 +155,8 @@ enum Outage {
     NeverJoined,
     /// It was a node and waits for a disruption slot, of which there is none for it now.
     AwaitsSlot,
-    /// It was a node, refuses our key and has not been ready for long. It waits for its own replacement.
+    /// It was a node and refuses our key, and has not been ready for long or is cordoned by us, who can finish nothing
+    /// there. It waits for its own replacement.
     Stranded,
     /// It was a node, and may get ready again.
     MayRecover,
@@ -305,10 +306,11 @@ impl<'a> Gate<'a> {
         }
         let is_ready = assignment.node.is_some_and(|node| node.ready);
         let holds_slot = assignment.node.is_some_and(NodeFacts::holds_slot);
+        let is_cordoned = assignment.node.is_some_and(NodeFacts::is_cordoned_by_us);
         let is_in_the_way = |outage: Outage| match outage {
             Outage::NeverJoined | Outage::MayRecover => true,
             Outage::AwaitsSlot => !holds_slot,
-            Outage::Stranded => is_ready && !holds_slot,
+            Outage::Stranded => is_ready && !holds_slot && !is_cordoned,
         };
         let mut others = siblings.out_of_order.iter().filter(|(name, _)| *name != own);
         if let Some((first, _)) = others.find(|(_, outage)| is_in_the_way(*outage)) {
@@ -328,9 +330,11 @@ impl Outage {
     ) -> Self {
         let node = assignment.and_then(Assignment::node_name);
         let has_permit = assignment.is_some_and(|it| it.intent.permit().is_some());
+        let facts = assignment.and_then(|it| it.node);
+        let is_cordoned = facts.is_some_and(NodeFacts::is_cordoned_by_us);
         if !was_node(machine) {
             Self::NeverJoined
-        } else if refuses && observed.unready.contains(&machine.facts.name) {
+        } else if refuses && (is_cordoned || observed.unready.contains(&machine.facts.name)) {
             Self::Stranded
         } else if node.is_some_and(|node| observed.claims.contains(node)) && !has_permit {
             Self::AwaitsSlot

@@ -533,3 +533,16 @@ fn a_machine_that_a_person_deletes_while_another_one_is_made_anew() {
     ];
     settles(&mut after(start, &events)).unwrap();
 }
+
+/// Two Machines join when the key changes, and a third one is made anew.
+#[test]
+fn two_machines_that_join_when_the_key_changes_do_not_wait_for_each_other() {
+    let start = Start { hosts: 1, budget: 1, features: 0, configured: false, sets: 1 };
+    let (round, change) = (Event::Round(0), Event::Key(KeyEvent::Change));
+    let scale = Event::Of(MachineEvent::Scale(0, 3));
+    let one = [round, Event::Others(0), round, scale, round, Event::Wait, change];
+    settles(&mut after(start, &one)).unwrap();
+    let start = Start { sets: 2, ..start };
+    let other = [Event::Wait, round, scale, Event::TimePasses, Event::Round(32), change];
+    settles(&mut after(start, &other)).unwrap();
+}

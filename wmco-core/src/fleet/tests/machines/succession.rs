@@ -95,6 +95,17 @@ fn successor_asks_beside_a_holder() -> Case {
     })
 }
 
+/// Two nodes of the MachineSet were about to join when the key changed, and refuse the new one.
+fn both_cordoned() -> Case {
+    succeeded().with(|c| {
+        c.refused.push("mac-3");
+        for node in [0, 2] {
+            let mark = (names::CORDONED_ANNOTATION.to_owned(), names::CORDONED_BY_US.to_owned());
+            c.nodes[node].annotations.extend([mark]);
+        }
+    })
+}
+
 macro_rules! succession {
     ($(fn $name:ident: $case:expr, $machine:literal => $expected:expr;)*) => { $(
         #[test]
@@ -142,6 +153,10 @@ succession! {
     fn one_that_holds_a_slot_waits_for_a_successor_that_gets_its_own: successor_asks_beside_a_holder(), "mac-1"
         => waits_for("mac-9");
     fn one_that_holds_the_only_slot_makes_room: successor_asks_beside_a_holder().with(|c| c.budget = 1), "mac-1" => Ok(());
+    fn of_two_that_are_cordoned_and_refuse_one_is_next: both_cordoned(), "mac-1" => Ok(());
+    fn one_in_service_waits_for_one_that_is_cordoned_and_refuses:
+        both_cordoned().with(|c| drop(c.nodes[0].annotations.remove(names::CORDONED_ANNOTATION))), "mac-1"
+        => waits_for("mac-3");
     fn one_that_let_us_in_and_never_was_a_node_waits_for_nobody: expected().with(successor_refuses).with(|c| {
         c.machines[1].created = Some(created(1));
         c.host_keys.push(("mac-9_machine", "SHA256:a"));
