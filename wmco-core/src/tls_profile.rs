@@ -273,11 +273,11 @@ impl TlsProfile {
         if !unknown.is_empty() {
             findings.push(TlsFinding::Ciphers(unknown));
         }
-        if cipher_suites.is_empty() && is_asked {
-            findings.push(TlsFinding::NoCipher);
-        }
+        // Those of TLS 1.3 cannot be chosen.
         if min_version == TlsVersion::Tls13 {
             cipher_suites.clear();
+        } else if cipher_suites.is_empty() && is_asked {
+            findings.push(TlsFinding::NoCipher);
         }
         (Self { min_version, cipher_suites }, findings)
     }
@@ -500,6 +500,8 @@ mod tests {
         assert!(texts[1].contains("names `RC4-SHA`, `7`, which"), "{texts:?}");
         let (none, findings) = custom(&json!({"ciphers": ["RC4-SHA"]}));
         assert_eq!((none.cipher_suites.len(), findings.last()), (0, Some(&TlsFinding::NoCipher)));
+        let (newest, findings) = custom(&json!({"minTLSVersion": "VersionTLS13", "ciphers": []}));
+        assert_eq!((newest, findings), (TlsProfile::modern(), Vec::new()), "it has none to choose");
         let empty = read(&json!({"type": "Custom"}));
         assert_eq!(empty.profile, Some(TlsProfile::intermediate()));
         assert_eq!(empty.findings, [TlsFinding::NoCustom]);

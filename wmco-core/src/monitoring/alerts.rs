@@ -110,7 +110,7 @@ pub const ALERTS: [Alert; 10] = [
         lasting: "15m",
         severity: Severity::Warning,
         summary: "A Windows node holds the slot for disruptions for long.",
-        description: "Node {{ $labels.node }} has been disrupted for more than two hours, and others wait for it.",
+        description: "Node {{ $labels.node }} has been disrupted for more than two hours. Others that need a slot wait for it.",
         runbook: "`oc describe node {{ $labels.node }}` and the Events tell what it waits for. If its host is gone, \
                   take its entry out of windows-instances, or delete its Machine; the slot is free once its Node is \
                   gone.",

@@ -93,24 +93,29 @@ fn failing(seen: &ClusterSeen) -> Option<Finding> {
 }
 
 fn skew(server: Minor, nodes: &[NodeSeen]) -> Option<Finding> {
+    let kubelet = |node: &NodeSeen| node.kubelet.parse::<Minor>().ok();
+    let oldest = server.minor.saturating_sub(SUPPORTED.kubelet_may_be_older_by);
+    let is_newer = |node: &&NodeSeen| kubelet(node).is_some_and(|kubelet| kubelet > server);
     let is_off = |node: &&NodeSeen| {
-        let kubelet: Option<Minor> = node.kubelet.parse().ok();
-        kubelet.is_some_and(|kubelet| {
-            kubelet.major != server.major
-                || kubelet > server
-                || kubelet.minor + SUPPORTED.kubelet_may_be_older_by < server.minor
-        })
+        let is_older = |it: Minor| it.major != server.major || it.minor < oldest;
+        is_newer(node) || kubelet(node).is_some_and(is_older)
     };
     let off: Vec<_> = nodes.iter().filter(is_off).collect();
-    let oldest = server.minor.saturating_sub(SUPPORTED.kubelet_may_be_older_by);
+    let (first, newer) = (off.first()?, off.iter().copied().find(is_newer));
+    let kubelet = quoted(&newer.unwrap_or(first).kubelet);
     Some(Finding {
         requirement: Requirement::KubeletSkew,
         severity: Severity::Warning,
         at: "Windows nodes".to_owned(),
-        seen: named(&off, "have other kubelets")?,
+        seen: named(&off, &format!("have other kubelets, such as {kubelet}"))?,
         needed: format!("kubelets of {}.{oldest} to {server}", server.major),
-        next_step: "let the operator upgrade them; see its Events for what they wait for"
-            .to_owned(),
+        next_step: match newer {
+            Some(_) => {
+                "update the cluster to the version of these kubelets, or see who installed them"
+            }
+            None => "let the operator upgrade them; see its Events for what they wait for",
+        }
+        .to_owned(),
     })
 }
 
