@@ -542,6 +542,10 @@ fn two_machines_that_join_when_the_key_changes_do_not_wait_for_each_other() {
     let scale = Event::Of(MachineEvent::Scale(0, 3));
     let one = [round, Event::Others(0), round, scale, round, Event::Wait, change];
     settles(&mut after(start, &one)).unwrap();
+    // The second one has its version, and was not looked at since.
+    let has_version =
+        [round, Event::Others(0), Event::Round(32), scale, round, Event::Wait, change];
+    settles(&mut after(start, &has_version)).unwrap();
     let start = Start { sets: 2, ..start };
     let other = [Event::Wait, round, scale, Event::TimePasses, Event::Round(32), change];
     settles(&mut after(start, &other)).unwrap();

@@ -243,13 +243,17 @@ impl World {
         others.any(|(_, record)| record.replaced_in.as_deref() == Some(set))
     }
 
-    /// What the API does when we delete a Machine. Nobody misses one that was of no use.
+    /// What the API does when we delete a Machine. Nobody misses one that was of no use, as one that has its version and was
+    /// never made schedulable.
     pub(super) fn delete_machine(&mut self, permit: &ReplacementPermit) {
         let host = self.hosts.iter().find(|it| it.machine.as_deref() == Some(permit.machine()));
         let node = host.and_then(|host| self.api.nodes.get(&host.name));
         let served = node.is_some_and(|node| {
             !node.taken
-                && (node.is_disrupted() || node.facts.ready && node.facts.version().is_some())
+                && (node.is_disrupted()
+                    || node.facts.ready
+                        && node.facts.version().is_some()
+                        && !node.facts.is_cordoned_by_us())
         });
         let machine = self.api.made.machines.get(permit.machine());
         let machine = machine.filter(|it| it.facts.uid == permit.uid() && !it.facts.is_deleted);
