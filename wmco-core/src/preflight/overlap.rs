@@ -38,6 +38,7 @@ pub(super) fn check(seen: &ClusterSeen, found: &mut Vec<Finding>) {
     }
     let around = around(seen);
     for named in networks.iter().filter(|named| named.list == OVERLAY_PODS) {
+        // The addresses of Nodes come last, so none of them hides what blocks.
         let other = around.iter().find(|other| other.network.overlaps(&named.network));
         found.extend(other.map(|other| finding(named, other)));
     }
@@ -160,7 +161,8 @@ fn pointer(field: &str) -> String {
 fn finding(named: &Named, other: &Named) -> Finding {
     Finding {
         requirement: Requirement::NetworkOverlap,
-        severity: Severity::Blocking,
+        // A kubelet writes the addresses of its Node as it likes, and holds up nobody's work by that.
+        severity: if other.list == NODES { Severity::Warning } else { Severity::Blocking },
         at: field(named.object, &named.field),
         seen: format!("is {}, which has addresses of {}", named.network, other.network),
         needed: format!("a network apart from `{}` of {}", other.field, other.object),

@@ -120,8 +120,11 @@ fn port(overlay: &Value, seen: &ClusterSeen, found: &mut Vec<Finding>) {
     let number = set.map_or(Some(SUPPORTED.vxlan_port), read);
     let Some(number) = number.filter(|number| *number != GENEVE_PORT) else {
         let needed = format!("a UDP port, a number from 1 to 65535 other than {GENEVE_PORT}");
-        let next = "correct it, or leave it out where the platform needs no other port than 4789";
-        return found.push(finding(Severity::Blocking, shown(set), needed, next));
+        let default = SUPPORTED.vxlan_port;
+        let next = format!(
+            "correct it, or leave it out where the platform needs no other port than {default}"
+        );
+        return found.push(finding(Severity::Blocking, shown(set), needed, &next));
     };
     let is_default = number == SUPPORTED.vxlan_port;
     let platform = platform(seen);

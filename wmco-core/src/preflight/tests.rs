@@ -184,6 +184,18 @@ const NETWORK: &str = "/spec/networkType";
 const SERVICES: &str = "/spec/serviceNetwork";
 const OVERLAY: &str = "/spec/defaultNetwork/ovnKubernetesConfig/hybridOverlayConfig";
 
+/// A kubelet writes the addresses of its Node: it could stop all upgrades otherwise.
+#[test]
+fn no_kubelet_holds_up_new_work_by_its_addresses() {
+    for address in ["10.132.0.7", "nonsense", "fd00::1"] {
+        let mut seen = fine();
+        seen.nodes[0].addresses = vec![address.into()];
+        let found = cluster(&seen);
+        assert!(found.iter().all(|finding| !finding.blocks()), "{address}: {found:?}");
+        assert_eq!(found.len(), usize::from(address == "10.132.0.7"), "{address}: {found:?}");
+    }
+}
+
 #[test]
 fn situations_of_the_network() {
     let services = |texts: Value| told(|seen| set(&mut seen.network, SERVICES, texts));
