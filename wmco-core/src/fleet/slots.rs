@@ -114,13 +114,17 @@ impl Slots {
         let holders = marked(instances, made, observed);
         let begun = |node: &&NodeFacts| node.annotation(names::CORDONED_ANNOTATION).is_some();
         let (begun, marked): (Vec<_>, Vec<_>) = holders.into_iter().partition(begun);
+        let mut disrupted: BTreeSet<String> =
+            begun.into_iter().map(|node| node.name.clone()).collect();
         let was_granted = |node: &&NodeFacts| observed.granted.contains(&node.name);
-        let granted = observed.nodes.iter().filter(was_granted);
-        let disrupted: BTreeSet<String> =
-            begun.into_iter().chain(granted).map(|node| node.name.clone()).collect();
+        let granted = observed.nodes.iter().filter(was_granted).map(|node| &node.name);
+        let granted: Vec<_> = granted.filter(|name| !disrupted.contains(*name)).collect();
+        let free = budget.saturating_sub(disrupted.len() + granted.len());
+        // Permits that go beyond the budget, as after it was lowered, end before their nodes are out of service.
+        let within = budget.saturating_sub(disrupted.len());
+        disrupted.extend(granted.into_iter().take(within).cloned());
         let marked = marked.iter().map(|node| node.name.clone());
         let marked = marked.filter(|name| !disrupted.contains(name)).collect();
-        let free = budget.saturating_sub(disrupted.len());
         Self { free, disrupted, marked, ..Self::default() }
     }
 

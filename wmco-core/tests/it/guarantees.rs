@@ -550,3 +550,29 @@ fn two_machines_that_join_when_the_key_changes_do_not_wait_for_each_other() {
     let other = [Event::Wait, round, scale, Event::TimePasses, Event::Round(32), change];
     settles(&mut after(start, &other)).unwrap();
 }
+
+/// A Machine is ignored in mid-work and heeded again while another one has its slot. Both give their drains up at the same
+/// time, and both ask anew.
+#[test]
+fn two_that_gave_up_a_slot_each_do_not_both_get_one_back() {
+    let start = Start { hosts: 2, budget: 1, features: 0, configured: true, sets: 2 };
+    let round = Event::Round(0);
+    let events = [
+        Event::Vanish(2),
+        Event::AskRestart(3),
+        Event::Key(KeyEvent::AddNext),
+        Event::Of(MachineEvent::Ignore(1)),
+        round,
+        round,
+        round,
+        round,
+        Event::NewServices,
+        round,
+        Event::Of(MachineEvent::Heed(5)),
+        round,
+        round,
+        Event::TimePasses,
+        Event::Bump,
+    ];
+    settles(&mut after(start, &events)).unwrap();
+}

@@ -168,6 +168,12 @@ rows! { permits:
         c.claims = vec!["win-1", "win-3"];
     }) => "";
     granted_goes_on: Case::three().with(|c| c.granted = vec!["win-2"]) => "win-2";
+    granted_beyond_the_budget_waits: Case::three().with(|c| c.granted = vec!["win-2", "win-3"]) => "win-2";
+    granted_beside_a_holder_beyond_the_budget_waits: Case::three().with(|c| {
+        held(&mut c.nodes[2]);
+        c.granted = vec!["win-2"];
+        c.claims = vec!["win-1", "win-2"];
+    }) => "";
     granted_and_marked_counts_once: Case::three().with(|c| {
         held(&mut c.nodes[1]);
         c.granted = vec!["win-2"];
