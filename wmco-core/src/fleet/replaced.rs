@@ -183,15 +183,6 @@ impl<'a> Replaced<'a> {
         self.0.len()
     }
 
-    /// Number of slots by MachineSet.
-    pub(super) fn by_set(&self) -> BTreeMap<&'a str, usize> {
-        let mut by_set = BTreeMap::new();
-        for set in self.0.values() {
-            *by_set.entry(set.name).or_default() += 1;
-        }
-        by_set
-    }
-
     /// The MachineSet that holds a slot until this instance, which does not work now, works.
     pub(super) fn waits_for(
         &self,
@@ -202,10 +193,10 @@ impl<'a> Replaced<'a> {
         self.0.values().any(|held| held.name == set).then_some(set)
     }
 
-    /// The Machines that may use a slot which their MachineSet holds: successors, those that have been `unready` for long,
-    /// and once all successors work any other one. One that only lacks a mark, or is not ready for a moment, does not go
+    /// The Machines that may fill the place of one that is gone: successors, those that have been `unready` for long, and
+    /// once all successors work any other one. One that only lacks a mark, or is not ready for a moment, does not go
     /// out of service while another one is gone. Where nobody noted which are successors, all may.
-    pub(super) fn may_borrow(
+    pub(super) fn stand_ins(
         &self,
         health: &Health<'a>,
         instances: &[Assignment<'a>],

@@ -9,8 +9,8 @@
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::ledger::Ledger;
 use super::replaced::{Health, Replaced, is_gone, works};
-use super::slots::Slots;
 use super::{
     Assignment, Assignments, Because, Desired, Held, Intent, Observed, Replacement,
     ReplacementPermit, UserData,
@@ -21,12 +21,12 @@ use crate::limits;
 use crate::login_keys::LoginKeys;
 use crate::machines::{Machine, Machines, Unfit, key};
 
-/// Gives permits to Machines whose hosts refuse our key, as long as there are `slots`. A Machine that does not work
-/// uses the slot that its MachineSet holds because of it.
+/// Gives permits to Machines whose hosts refuse our key, as long as the `ledger` has room. A Machine that does not work
+/// fills the place that its MachineSet holds because of it.
 pub(super) fn hand_out<'a>(
     health: &Health<'a>,
     mut replaced: Replaced<'a>,
-    mut slots: Slots,
+    mut ledger: Ledger<'a>,
     desired: &Desired<'a>,
     observed: &Observed<'a>,
     out: &mut Assignments<'a>,
@@ -60,7 +60,7 @@ pub(super) fn hand_out<'a>(
         let begun = replaced.contains(name) || replaced.waits_for(assignment, health).is_some();
         let decided = match gate.set_for(machine, assignment, health, &replaced) {
             Ok(_) if !begun && desired.blocked => Err(Held::ClusterUnfit),
-            Ok(_) if !begun && !slots.take(assignment.node_name()) => Err(Held::Budget),
+            Ok(_) if !begun && !ledger.admit(assignment.node_name(), None) => Err(Held::Budget),
             Ok(set) => {
                 let of = health.machines_of(&set.name);
                 replaced.begin(machine, &set.name, of);

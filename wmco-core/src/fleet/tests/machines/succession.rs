@@ -172,7 +172,7 @@ succession! {
 #[test]
 fn a_successor_gets_the_slot_of_its_machineset_beside_a_sibling_that_holds_its_own() {
     assert_eq!(successor_asks_beside_a_holder().permits(), "node-2");
-    // With one slot in all, the sibling has borrowed it.
+    // With one slot in all, the sibling fills the place.
     assert_eq!(successor_asks_beside_a_holder().with(|c| c.budget = 1).permits(), "");
     // What is held beyond the budget by nodes of others takes nothing from the MachineSet.
     let others = successor_asks_beside_a_holder().with(|c| {
@@ -186,7 +186,7 @@ fn a_successor_gets_the_slot_of_its_machineset_beside_a_sibling_that_holds_its_o
 
 /// What is ready again in a moment would be drained while another one is gone; so would what only lacks a mark.
 #[test]
-fn a_sibling_borrows_the_slot_only_once_it_was_not_ready_for_long() {
+fn a_sibling_fills_the_place_only_once_it_was_not_ready_for_long() {
     let asks = |change: fn(&mut Case)| {
         let case = expected().with(change).with(|c| {
             (c.budget, c.claims) = (1, vec!["node-1"]);
@@ -207,7 +207,7 @@ fn a_sibling_borrows_the_slot_only_once_it_was_not_ready_for_long() {
 }
 
 #[test]
-fn a_successor_borrows_the_slot_before_it_ever_worked() {
+fn a_successor_fills_the_place_before_it_ever_worked() {
     let joined = |change: fn(&mut Case)| {
         let case = succeeded().with(|c| {
             (c.budget, c.claims) = (1, vec!["node-1", "node-2"]);
@@ -235,7 +235,7 @@ fn a_successor_that_we_have_cordoned_does_not_work_yet() {
 
 /// Nothing is gone any more, and the MachineSet holds its slot for the one that lacks its mark.
 #[test]
-fn a_sibling_borrows_the_slot_as_soon_as_the_successor_works() {
+fn a_sibling_fills_the_place_as_soon_as_the_successor_works() {
     let asks = |change: fn(&mut Case)| {
         let case = succeeded().with(change).with(|c| {
             (c.budget, c.claims) = (1, vec!["node-1"]);

@@ -1,0 +1,200 @@
+//! The ledger of disruptions: what is out of service because of us, and who is next.
+//!
+//! A line of the ledger is a Node that is out of service or has a permit, or a Machine that is gone, until its MachineSet is
+//! whole again. There are never more lines than the budget allows, but for one case: a node that does not work may fill
+//! the place of a Machine of its MachineSet that is gone, because that place stays open until it works.
+//!
+//! Of the nodes that ask, those come first that are out of service already, then those with a mark, then those whose
+//! drains were given up less often, then the lower address.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+
+use super::made::Made;
+use super::replaced::{Health, Replaced, is_configured};
+use super::{Assignment, Because, DisruptionPermit, Intent, Observed};
+use crate::facts::NodeFacts;
+use crate::machines::name_in;
+
+/// The lines, and the budget for them.
+pub(super) struct Ledger<'a> {
+    budget: usize,
+    /// Nodes that are out of service because of us, or have a permit whose mark is not visible yet.
+    out: BTreeSet<&'a str>,
+    /// Nodes with a mark but without our cordon: left over, or set by a predecessor. Each keeps a slot until the
+    /// mark is gone, but more marks than slots do not disrupt more nodes.
+    marked: BTreeSet<&'a str>,
+    /// Number of further lines: of Machines that are to go and have no Node, and of permits beyond the budget, as after it
+    /// was lowered. These end before their nodes are out of service.
+    further: usize,
+    /// MachineSets of which Machines are gone.
+    places: BTreeMap<&'a str, Places>,
+}
+
+/// Places in a MachineSet.
+#[derive(Clone, Copy, Debug, Default)]
+struct Places {
+    /// Those of Machines that are gone.
+    gone: usize,
+    /// Number of nodes that do not work yet and are out of service because of us.
+    out: usize,
+}
+
+/// How far the disruption of a node is.
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+enum Phase {
+    Out,
+    Marked,
+    InService,
+}
+
+impl<'a> Ledger<'a> {
+    /// The lines that Nodes, permits and replacements of Machines make. `marked` are the [`marked`] Nodes.
+    pub(super) fn of(
+        budget: usize,
+        instances: &[Assignment<'a>],
+        marked: &[&'a NodeFacts],
+        (replaced, health): (&Replaced<'a>, &Health<'a>),
+        observed: &Observed<'a>,
+    ) -> Self {
+        let name = |node: &&'a NodeFacts| node.name.as_str();
+        let (begun, marked): (Vec<_>, Vec<_>) =
+            marked.iter().copied().partition(|node| node.is_cordoned_by_us());
+        let begun: BTreeSet<&str> = begun.iter().map(name).collect();
+        let granted = observed
+            .nodes
+            .iter()
+            .map(|node| node.name.as_str())
+            .filter(|node| observed.granted.contains(*node) && !begun.contains(node));
+        let granted: BTreeSet<&str> = granted.collect();
+        let mut places: BTreeMap<&str, Places> = BTreeMap::new();
+        for (_, set) in replaced.iter() {
+            places.entry(set).or_default().gone += 1;
+        }
+        let room = budget.saturating_sub(begun.len() + replaced.count());
+        let further = granted.len().saturating_sub(room);
+        let out: BTreeSet<&str> = begun.into_iter().chain(granted.into_iter().take(room)).collect();
+        for instance in instances.iter().filter(|it| !is_configured(it)) {
+            let is_out = instance.node_name().is_some_and(|node| out.contains(node));
+            let set = replaced.waits_for(instance, health).filter(|_| is_out);
+            if let Some(places) = set.and_then(|set| places.get_mut(set)) {
+                places.out += 1;
+            }
+        }
+        let marked = marked.iter().map(name).filter(|node| !out.contains(node)).collect();
+        Self { budget, out, marked, further, places }
+    }
+
+    /// Gives permits to the nodes that ask for one, as long as there is room. In a cluster that is `blocked` only removals
+    /// begin.
+    pub(super) fn hand_out(
+        &mut self,
+        instances: &mut [Assignment<'a>],
+        blocked: bool,
+        (replaced, health): (&Replaced<'a>, &Health<'a>),
+        observed: &Observed<'a>,
+    ) {
+        if observed.claims.is_empty() {
+            return;
+        }
+        let stand_ins = replaced.stand_ins(health, instances, observed.unready);
+        let given_up = times_given_up(observed.nodes);
+        let asks = |it: &&mut Assignment<'a>| {
+            let is_asking = it.node_name().is_some_and(|node| observed.claims.contains(node));
+            is_asking && matches!(it.intent, Intent::Configure(None) | Intent::Remove(None))
+        };
+        let mut asking: Vec<_> = instances.iter_mut().filter(asks).collect();
+        asking.sort_by_key(|it| {
+            let node = it.node_name();
+            (self.phase(node), node.and_then(|node| given_up.get(node).copied()))
+        });
+        for instance in asking {
+            let Some(node) = instance.node_name() else { continue };
+            let begins = self.phase(Some(node)) == Phase::InService;
+            if blocked && begins && !matches!(instance.intent, Intent::Remove(_)) {
+                continue;
+            }
+            let is_stand_in = name_in(&instance.address).is_some_and(|it| stand_ins.contains(it));
+            let fills = replaced.waits_for(instance, health).filter(|_| is_stand_in);
+            if !self.admit(Some(node), fills) {
+                continue;
+            }
+            if let Intent::Configure(permit) | Intent::Remove(permit) = &mut instance.intent {
+                *permit = Some(DisruptionPermit::for_node(node));
+            }
+        }
+    }
+
+    /// Adds a line for a node, or for an instance without a node, if there is room, or if it fills a place in the MachineSet
+    /// `fills`.
+    ///
+    /// A mark does not tell whether its node fills a place. As many do as there are lines beyond the budget.
+    pub(super) fn admit(&mut self, node: Option<&'a str>, fills: Option<&'a str>) -> bool {
+        let gone: usize = self.places.values().map(|places| places.gone).sum();
+        let lines = self.out.len() + self.further + gone;
+        let has_room = match self.phase(node) {
+            Phase::Out => return true,
+            Phase::Marked => lines < self.budget,
+            Phase::InService => lines + self.marked.len() < self.budget,
+        };
+        let beyond = lines.saturating_sub(self.budget);
+        let places = fills.and_then(|set| self.places.get_mut(set));
+        let has_place = places.as_ref().is_some_and(|it| it.out.min(beyond) < it.gone);
+        if !has_room && !has_place {
+            return false;
+        }
+        if let Some(places) = places {
+            places.out += 1;
+        }
+        match node {
+            Some(node) => {
+                self.marked.remove(node);
+                self.out.insert(node);
+            }
+            None => self.further += 1,
+        }
+        true
+    }
+
+    fn phase(&self, node: Option<&str>) -> Phase {
+        match node {
+            Some(node) if self.out.contains(node) => Phase::Out,
+            Some(node) if self.marked.contains(node) => Phase::Marked,
+            Some(_) | None => Phase::InService,
+        }
+    }
+}
+
+/// Nodes whose marks take slots of the budget.
+///
+/// A mark on an unmanaged Node would never go away. A Node that has just registered has no label of ours yet, a Node that
+/// lost its annotations may still be that of a Machine, and a deleted Node disrupts nothing once its host was given up.
+pub(super) fn marked<'a>(
+    instances: &[Assignment<'_>],
+    made: &Made<'_>,
+    observed: &Observed<'a>,
+) -> Vec<&'a NodeFacts> {
+    let at_work = instances.iter().filter(|i| i.because != Because::NodeDeleted);
+    let at_work: HashSet<&str> = at_work.filter_map(Assignment::node_name).collect();
+    let managed = |node: &&NodeFacts| {
+        let labelled = node.is_byoh() || made.is_behind(node) || made.is_referred_to_by_name(node);
+        let ours = labelled && !node.is_deleted || at_work.contains(node.name.as_str());
+        node.is_windows() && ours
+    };
+    observed.nodes.iter().filter(managed).filter(|node| node.holds_slot()).collect()
+}
+
+/// Nodes that asked for a slot and have none.
+pub(super) fn waiting<'a>(
+    instances: &[Assignment<'a>],
+    observed: &Observed<'_>,
+) -> BTreeSet<&'a str> {
+    let waits =
+        |it: &&Assignment<'a>| matches!(it.intent, Intent::Configure(None) | Intent::Remove(None));
+    let asked = |name: &&str| observed.claims.contains(*name);
+    instances.iter().filter(waits).filter_map(Assignment::node_name).filter(asked).collect()
+}
+
+/// Number of drains given up in a row, by Node name.
+fn times_given_up(nodes: &[NodeFacts]) -> HashMap<&str, u32> {
+    nodes.iter().filter_map(|node| Some((node.name.as_str(), node.given_up()?.times))).collect()
+}
