@@ -6,7 +6,7 @@ use std::net::Ipv4Addr;
 use wmco_core::facts::{
     MachineAddress, MachineFacts, MachineSetFacts, NodeFacts, Reference, UserDataRef,
 };
-use wmco_core::fleet::{Desired, Observed};
+use wmco_core::fleet::{Desired, Observed, held_if_refusing};
 use wmco_core::host_record::{HostRecord, KnownHosts};
 use wmco_core::machines::{Machines, key};
 use wmco_core::names::objects::USER_DATA_SECRET;
@@ -58,9 +58,9 @@ impl MachineFleet {
         Observed { hosts: &self.hosts, host_names: &self.host_names, ..Observed::new(&self.nodes) }
     }
 
-    /// Returns the observed state when every host refuses our key.
-    pub fn all_refuse(&self) -> Observed<'_> {
-        Observed { refused: &self.everybody, ..self.observed() }
+    /// Returns how many replacements wait when every host refuses our key.
+    pub fn all_refuse(&self) -> usize {
+        held_if_refusing(&self.desired(), &self.observed(), &self.everybody).len()
     }
 }
 

@@ -12,7 +12,7 @@ use serde::Serialize;
 
 use crate::digest::Sha256;
 use crate::facts::NodeFacts;
-use crate::fleet::{Assignment, Assignments, Because, Desired, Held, Intent, Observed, reconcile};
+use crate::fleet::{Assignment, Assignments, Desired, Held, Intent, Observed, held_if_refusing};
 use crate::host_record::KnownHosts;
 use crate::limits;
 use crate::login_keys::{KeyExchange, LoginKeys};
@@ -225,13 +225,11 @@ fn held(
         let owner = machines.with_key(address).and_then(|it| it.facts.machine_set.as_ref());
         owner.is_none_or(|owner| machines.set(&owner.name).is_some())
     };
-    let then = reconcile(desired, &Observed { refused: refusing, ..*observed });
-    let held = then.instances.into_iter().filter_map(|it| match it.because {
-        Because::ReplacementHeld(_) if !is_known(&it.address) => {
-            desired.blocked.then_some((it.address, Held::ClusterUnfit))
-        }
-        Because::ReplacementHeld(held) if held != Held::RecordDue => Some((it.address, held)),
-        _ => None,
+    let held = held_if_refusing(desired, observed, refusing).into_iter();
+    let held = held.filter_map(|(address, held)| match held {
+        _ if !is_known(&address) => desired.blocked.then_some((address, Held::ClusterUnfit)),
+        Held::RecordDue => None,
+        held => Some((address, held)),
     });
     held.collect()
 }

@@ -200,7 +200,7 @@ impl Fleet {
             let all = keys.files().map(|file| &*file.parsed);
             snapshot::right_user_data(&self.sources, all)
         });
-        let seen = fleet::Seen {
+        let observed = fleet::Observed {
             nodes,
             claims: &claims,
             right_user_data: right_user_data.as_deref(),
@@ -208,7 +208,7 @@ impl Fleet {
             host_names: &view.host_names,
             untried: &view.untried,
         };
-        let mut assignments = memory.pass(&desired, &seen, running);
+        let mut assignments = memory.pass(&desired, &observed, running);
         self.instances = assignments.instances.len();
         let waits = self.waits.update(&assignments, now);
         self.counts.show(&assignments, &waits, nodes, now);

@@ -2,7 +2,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Replacement, UserData};
 use crate::facts::NodeFacts;
 use crate::host_record::KnownHosts;
 use crate::instances::Entries;
@@ -12,7 +11,6 @@ use crate::machines::Machines;
 static NO_MACHINES: Machines = Machines::none();
 static NO_HOSTS: KnownHosts = KnownHosts::none();
 static NO_NAMES: BTreeSet<String> = BTreeSet::new();
-static NO_REPLACEMENTS: BTreeMap<String, Replacement> = BTreeMap::new();
 static NO_HOST_NAMES: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
 
 /// The desired state.
@@ -45,10 +43,7 @@ pub struct Desired<'a> {
     pub keys: Option<&'a LoginKeys>,
 }
 
-/// The observed state.
-///
-/// A program that acts uses [`Memory::pass`](super::Memory::pass) instead, which remembers what earlier passes gave: a
-/// missing fact may disrupt two nodes at a time. One that only reads starts with [`new`](Self::new).
+/// The observed state: what the world shows now.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Observed<'a> {
     /// All Nodes of the cluster.
@@ -56,28 +51,12 @@ pub struct Observed<'a> {
     /// Names of Nodes that need a permit to continue, by the last result of
     /// [`node::claims_slot`](crate::node::claims_slot).
     pub claims: &'a BTreeSet<String>,
-    /// Names of Nodes with a permit whose mark may not be visible yet. A name is removed when the pass with the
-    /// permit is over and `nodes` show its result.
-    pub granted: &'a BTreeSet<String>,
-    /// Names of Machines with a permit to be replaced, whose deletion may not be visible yet.
-    pub replaced: &'a BTreeSet<String>,
-    /// Replacements of the last pass, from [`Assignments::replacing`](super::Assignments::replacing). After a restart the
-    /// records tell; while the operator runs, nobody can make it forget one.
-    pub replacing: &'a BTreeMap<String, Replacement>,
-    /// Names of Machines that have had no ready Node for
-    /// [`limits::LOGIN_REFUSED`](crate::limits::LOGIN_REFUSED).
-    pub unready: &'a BTreeSet<String>,
-    /// Addresses of instances whose hosts have refused our key for
-    /// [`limits::LOGIN_REFUSED`](crate::limits::LOGIN_REFUSED).
-    pub refused: &'a BTreeSet<String>,
-    /// Addresses of instances whose hosts have not answered for
-    /// [`limits::ROTATION_PATIENCE`](crate::limits::ROTATION_PATIENCE).
-    pub unanswered: &'a BTreeSet<String>,
-    /// Whether the user data of new Machines contain every key of ours, and for how long.
-    pub user_data: UserData,
+    /// The resource version of the user data of new Machines, if they contain every key of ours.
+    pub right_user_data: Option<&'a str>,
     /// Pinned keys and records of hosts.
     pub hosts: &'a KnownHosts,
-    /// Names of hosts by listed address: those that they reported over SSH, and those of the DNS.
+    /// Names of hosts by listed address, from [`host_names`](super::host_names): those that they reported over SSH, and
+    /// those of the DNS.
     pub host_names: &'a BTreeMap<String, BTreeSet<String>>,
     /// Addresses of entries whose hosts have never been contacted. Such an entry may be another address of a host
     /// that was listed before.
@@ -126,18 +105,12 @@ impl<'a> Desired<'a> {
 }
 
 impl<'a> Observed<'a> {
-    /// These Nodes, without claims, permits, records or reports of hosts.
+    /// These Nodes, without claims, records or reports of hosts.
     pub fn new(nodes: &'a [NodeFacts]) -> Self {
         Self {
             nodes,
             claims: &NO_NAMES,
-            granted: &NO_NAMES,
-            replaced: &NO_NAMES,
-            replacing: &NO_REPLACEMENTS,
-            unready: &NO_NAMES,
-            refused: &NO_NAMES,
-            unanswered: &NO_NAMES,
-            user_data: UserData::Settled,
+            right_user_data: None,
             hosts: &NO_HOSTS,
             host_names: &NO_HOST_NAMES,
             untried: &NO_NAMES,

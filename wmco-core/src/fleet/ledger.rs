@@ -50,22 +50,20 @@ enum Phase {
 impl<'a> Ledger<'a> {
     /// The lines that Nodes, permits and replacements of Machines make. `marked` are the [`marked`] Nodes.
     pub(super) fn of(
-        budget: usize,
-        instances: &[Assignment<'a>],
+        health: &Health<'a>,
+        replaced: &Replaced<'a>,
         marked: &[&'a NodeFacts],
-        (replaced, health): (&Replaced<'a>, &Health<'a>),
-        observed: &Observed<'a>,
+        instances: &[Assignment<'a>],
     ) -> Self {
+        let budget = health.desired.budget;
         let name = |node: &&'a NodeFacts| node.name.as_str();
         let (begun, marked): (Vec<_>, Vec<_>) =
             marked.iter().copied().partition(|node| node.is_cordoned_by_us());
         let begun: BTreeSet<&str> = begun.iter().map(name).collect();
-        let granted = observed
-            .nodes
-            .iter()
-            .map(|node| node.name.as_str())
-            .filter(|node| observed.granted.contains(*node) && !begun.contains(node));
-        let granted: BTreeSet<&str> = granted.collect();
+        let is_granted =
+            |node: &&str| health.recalled.granted.contains(*node) && !begun.contains(node);
+        let all = health.observed.nodes.iter().map(|node| node.name.as_str());
+        let granted: BTreeSet<&str> = all.filter(is_granted).collect();
         let mut places: BTreeMap<&str, Places> = BTreeMap::new();
         for (_, set) in replaced.iter() {
             places.entry(set).or_default().gone += 1;
@@ -88,15 +86,15 @@ impl<'a> Ledger<'a> {
     /// begin.
     pub(super) fn hand_out(
         &mut self,
+        health: &Health<'a>,
+        replaced: &Replaced<'a>,
         instances: &mut [Assignment<'a>],
-        blocked: bool,
-        (replaced, health): (&Replaced<'a>, &Health<'a>),
-        observed: &Observed<'a>,
     ) {
+        let (observed, blocked) = (health.observed, health.desired.blocked);
         if observed.claims.is_empty() {
             return;
         }
-        let stand_ins = replaced.stand_ins(health, instances, observed.unready);
+        let stand_ins = replaced.stand_ins(health, instances);
         let given_up = times_given_up(observed.nodes);
         let asks = |it: &&mut Assignment<'a>| {
             let is_asking = it.node_name().is_some_and(|node| observed.claims.contains(node));

@@ -1,16 +1,16 @@
 //! One pass: what the world shows, and what earlier passes left, become decisions.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 use std::ops::Range;
 use std::time::Duration;
 
 use super::grants::Grants;
 use super::logins::Logins;
+use super::recalled::Recalled;
 use super::unready::Unready;
 use super::user_data::UserDataSince;
-use super::{Assignments, Desired, LoginResult, LoginTry, Observed, Replacement, reconcile};
-use crate::facts::NodeFacts;
+use super::{Assignments, Desired, LoginResult, LoginTry, Observed, Replacement, decide};
 use crate::host_record::KnownHosts;
 use crate::limits;
 use crate::login_keys::LoginKeys;
@@ -21,24 +21,15 @@ use crate::login_keys::LoginKeys;
 /// Times are those of a monotonic clock with any start.
 ///
 /// ```
-/// use std::collections::{BTreeMap, BTreeSet};
 /// use std::time::Duration;
-/// use wmco_core::fleet::{Desired, Intent, Memory, Seen};
-/// use wmco_core::host_record::KnownHosts;
+/// use wmco_core::fleet::{Desired, Intent, Memory, Observed};
 /// use wmco_core::instances::{Resolutions, parse};
 ///
 /// // One host is listed, and the cluster has no Node.
 /// let entries = parse([("10.0.0.5", "username=core")], &Resolutions::default());
-/// let seen = Seen {
-///     nodes: &[],
-///     claims: &BTreeSet::new(),
-///     right_user_data: Some("4711"),
-///     hosts: &KnownHosts::default(),
-///     host_names: &BTreeMap::new(),
-///     untried: &BTreeSet::new(),
-/// };
+/// let observed = Observed { right_user_data: Some("4711"), ..Observed::new(&[]) };
 /// let mut memory = Memory::default();
-/// let decided = memory.pass(&Desired::new(Some(&entries), "2.0.0"), &seen, Duration::ZERO);
+/// let decided = memory.pass(&Desired::new(Some(&entries), "2.0.0"), &observed, Duration::ZERO);
 /// assert_eq!(decided.instances[0].intent, Intent::Configure(None));
 /// ```
 #[derive(Clone, Debug, Default)]
@@ -53,17 +44,6 @@ pub struct Memory {
     recalled: Recalled,
 }
 
-/// What is remembered, as a pass goes by it.
-#[derive(Clone, Debug, Default)]
-struct Recalled {
-    granted: BTreeSet<String>,
-    replaced: BTreeSet<String>,
-    replacing: BTreeMap<String, Replacement>,
-    unready: BTreeSet<String>,
-    refused: BTreeSet<String>,
-    unanswered: BTreeSet<String>,
-}
-
 /// How long hosts may fail before that has consequences.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Patience {
@@ -71,24 +51,6 @@ pub struct Patience {
     pub refused: Duration,
     /// How long it may not answer while a rotation waits for it.
     pub unanswered: Duration,
-}
-
-/// What a pass sees of the world.
-#[derive(Clone, Copy, Debug)]
-pub struct Seen<'a> {
-    /// All Nodes of the cluster.
-    pub nodes: &'a [NodeFacts],
-    /// Names of Nodes that need a permit to continue, by the last result of
-    /// [`node::claims_slot`](crate::node::claims_slot).
-    pub claims: &'a BTreeSet<String>,
-    /// The resource version of the user data of new Machines, if they contain every key of ours.
-    pub right_user_data: Option<&'a str>,
-    /// Pinned keys and records of hosts.
-    pub hosts: &'a KnownHosts,
-    /// Names of hosts by listed address, from [`host_names`](super::host_names).
-    pub host_names: &'a BTreeMap<String, BTreeSet<String>>,
-    /// Addresses of entries whose hosts have never been contacted.
-    pub untried: &'a BTreeSet<String>,
 }
 
 impl Default for Patience {
@@ -122,19 +84,18 @@ impl Memory {
     pub fn pass<'a>(
         &'a mut self,
         desired: &Desired<'a>,
-        seen: &Seen<'a>,
+        observed: &Observed<'a>,
         now: Duration,
     ) -> Assignments<'a> {
         let Patience { refused, unanswered } = self.patience;
-        let Seen { nodes, claims, right_user_data, hosts, host_names, untried } = *seen;
-        self.grants.update(nodes, desired.machines, claims, now);
-        self.unready.update(nodes, desired.machines, now);
-        let right_user_data = right_user_data.filter(|_| desired.keys.is_some());
+        self.grants.update(observed.nodes, desired.machines, observed.claims, now);
+        self.unready.update(observed.nodes, desired.machines, now);
+        let right_user_data = observed.right_user_data.filter(|_| desired.keys.is_some());
         let user_data = self.user_data.look(right_user_data, refused, now);
         if let Some(keys) = desired.keys {
             let keys = LoginKeys::id(&keys.offered(None));
             self.logins.keep_only(|instance, login| {
-                login.keys == keys && ipv4_of(instance, desired, hosts) == Some(login.at)
+                login.keys == keys && ipv4_of(instance, desired, observed.hosts) == Some(login.at)
             });
         }
         let failed = desired.keys.map(|_| &self.logins);
@@ -145,24 +106,9 @@ impl Memory {
             unready: self.unready.lasting(refused, now),
             refused: failed.map(|logins| logins.refused(refused)).unwrap_or_default(),
             unanswered: failed.map(|logins| logins.unanswered(unanswered)).unwrap_or_default(),
-        };
-        let Recalled { granted, replaced, replacing, unready, refused, unanswered } =
-            &self.recalled;
-        let observed = Observed {
-            nodes,
-            claims,
-            granted,
-            replaced,
-            replacing,
-            unready,
-            refused,
-            unanswered,
             user_data,
-            hosts,
-            host_names,
-            untried,
         };
-        let decided = reconcile(desired, &observed);
+        let decided = decide(desired, observed, &self.recalled);
         self.grants.note(&decided, now);
         self.replacing.clone_from(&decided.replacing);
         decided

@@ -1,7 +1,7 @@
 //! Decides which instances are configured, removed or left, and which nodes may be disrupted.
 //!
-//! [`Memory::pass`] recalls what earlier passes gave and how long hosts have failed, and asks [`reconcile`], which matches
-//! the listed instances with the existing Nodes and assigns the disruption budget. Nothing else makes a
+//! A pass matches the listed instances and the Machines with the existing Nodes, and then assigns the disruption budget.
+//! [`Memory::pass`] goes by what earlier passes gave, and by how long hosts have failed. Only a pass makes a
 //! [`DisruptionPermit`].
 //!
 //! # Guarantees
@@ -46,6 +46,7 @@ mod node;
 mod notice;
 mod permit;
 mod provisioned;
+mod recalled;
 mod replaced;
 mod replacement;
 mod replacing;
@@ -77,15 +78,16 @@ pub use logins::{LoginResult, LoginTry};
 use made::Made;
 use matching::Matching;
 pub use max_unavailable::{MaxUnavailable, NoMaxUnavailable};
-pub use memory::{Memory, Patience, Seen};
+pub use memory::{Memory, Patience};
 pub use notice::{Hold, Notice, Others, Topic};
 pub use permit::{DisruptionPermit, ReplacementPermit};
+use recalled::Recalled;
 use replaced::{Health, Replaced};
 pub use replacement::Replacement;
 pub use rotation::Rotation;
 use side_by_side::Beside;
 pub use slot_waits::{SlotWait, SlotWaits};
-pub use user_data::UserData;
+use user_data::UserData;
 
 use crate::facts::NodeFacts;
 use crate::host_record::{HostRecord, KnownHosts, RecordChange};
@@ -148,8 +150,34 @@ pub struct Assignments<'a> {
     pub waiting: BTreeSet<&'a str>,
 }
 
-/// Decides about every instance. The order of entries, Machines and Nodes does not matter.
+/// Decides about every instance, with nothing remembered of earlier passes: for a program that only reads. One that acts
+/// uses [`Memory::pass`]. The order of entries, Machines and Nodes does not matter.
 pub fn reconcile<'a>(desired: &Desired<'a>, observed: &Observed<'a>) -> Assignments<'a> {
+    static NOTHING: Recalled = Recalled::nothing();
+    decide(desired, observed, &NOTHING)
+}
+
+/// Why Machines would not be replaced now, by address, if the hosts of all instances at `refusing` refused our keys for as
+/// long as is waited.
+pub fn held_if_refusing(
+    desired: &Desired<'_>,
+    observed: &Observed<'_>,
+    refusing: &BTreeSet<String>,
+) -> BTreeMap<String, Held> {
+    let recalled = Recalled { refused: refusing.clone(), ..Recalled::nothing() };
+    let decided = decide(desired, observed, &recalled).instances.into_iter();
+    let held = decided.filter_map(|it| match it.because {
+        Because::ReplacementHeld(held) => Some((it.address, held)),
+        _ => None,
+    });
+    held.collect()
+}
+
+fn decide<'a>(
+    desired: &Desired<'a>,
+    observed: &Observed<'a>,
+    recalled: &'a Recalled,
+) -> Assignments<'a> {
     let hosts = Hosts::of(desired.entries, observed);
     let made = Made::of(desired.machines);
     let mut out = Assignments::default();
@@ -164,30 +192,28 @@ pub fn reconcile<'a>(desired: &Desired<'a>, observed: &Observed<'a>) -> Assignme
     if desired.blocked {
         blocked::leave_new(&mut out.instances);
     }
-    out.rotation = desired
-        .keys
-        .and_then(LoginKeys::rotation)
-        .map(|rotation| Rotation::of(rotation, desired, observed, &out.instances));
-    let health = Health::of(desired, &out.instances);
-    let replaced = Replaced::of(&health, observed, &out.instances);
-    let (budget, blocked) = (desired.budget, desired.blocked);
+    out.rotation = desired.keys.and_then(LoginKeys::rotation).map(|rotation| {
+        Rotation::of(rotation, desired, observed.hosts, recalled.user_data, &out.instances)
+    });
+    let health = Health::of(desired, observed, recalled, &out.instances);
+    let replaced = Replaced::of(&health, &out.instances);
     let marked = ledger::marked(&out.instances, &made, observed);
     out.disrupted = marked.iter().map(|node| node.name.as_str()).collect();
-    let mut ledger = Ledger::of(budget, &out.instances, &marked, (&replaced, &health), observed);
-    ledger.hand_out(&mut out.instances, blocked, (&replaced, &health), observed);
+    let mut ledger = Ledger::of(&health, &replaced, &marked, &out.instances);
+    ledger.hand_out(&health, &replaced, &mut out.instances);
     let keys = provisioned::forgotten_keys(desired.machines, observed, &replaced);
     out.forgotten_keys.extend(keys);
     out.notices.extend(notice::of_replaced(desired.machines, &replaced));
     out.replacing = replaced.remembered();
-    out.changes.extend(replaced.off_record(desired.machines, observed));
+    out.changes.extend(replaced.off_record(&health));
     out.waiting = ledger::waiting(&out.instances, observed);
     // What keeps a whole cluster waiting is told by itself.
-    let waits = notice::of_slots(&out, observed).filter(|_| !blocked);
-    replacing::hand_out(&health, replaced, ledger, desired, observed, &mut out);
+    let waits = notice::of_slots(&out, recalled).filter(|_| !desired.blocked);
+    replacing::hand_out(&health, replaced, ledger, &mut out);
     out.notices.extend(waits);
     out.notices.extend(notice::of_left(&health, &out));
     let rotation = out.rotation.iter();
-    out.notices.extend(rotation.flat_map(|it| notice::of_rotation(it, observed)));
+    out.notices.extend(rotation.flat_map(|it| notice::of_rotation(it, recalled)));
     let damaged = observed.hosts.damaged().map(HostRecord::key_name);
     out.notices.extend(damaged.map(|key| Notice::UnreadableRecord { key }));
     out
@@ -213,9 +239,8 @@ fn by_entries<'a>(
 /// reports of hosts.
 pub fn nodes_of(entries: &Entries, nodes: &[NodeFacts]) -> BTreeMap<String, String> {
     let desired = Desired { budget: 0, ..Desired::new(Some(entries), "") };
-    let observed = Observed { user_data: UserData::Due, ..Observed::new(nodes) };
     let mut listed = Beside::new(entries.iter());
-    let found = reconcile(&desired, &observed).instances.into_iter();
+    let found = reconcile(&desired, &Observed::new(nodes)).instances.into_iter();
     let of_listed = found.filter(|found| listed.at(&found.address).is_some());
     of_listed.filter_map(|found| Some((found.address, found.node?.name.clone()))).collect()
 }

@@ -10,8 +10,9 @@ use serde::Serialize;
 use super::evidence::Evidence;
 use super::hosts::Hosts;
 use super::matching::{Matching, Stand};
+use super::recalled::Recalled;
 use super::replaced::{Health, Replaced};
-use super::{Assignment, Assignments, Because, Held, Observed, Rotation};
+use super::{Assignment, Assignments, Because, Held, Rotation};
 use crate::facts::NodeFacts;
 use crate::host_record::HostRecord;
 use crate::instances::{Called, Field};
@@ -149,9 +150,9 @@ pub struct Others {
 }
 
 /// Notice about Nodes that wait for a slot, and who holds the slots.
-pub(super) fn of_slots(out: &Assignments<'_>, observed: &Observed<'_>) -> Option<Notice> {
+pub(super) fn of_slots(out: &Assignments<'_>, recalled: &Recalled) -> Option<Notice> {
     let permitted = out.instances.iter().filter(|it| it.intent.permit().is_some());
-    let granted = observed.granted.iter().map(String::as_str);
+    let granted = recalled.granted.iter().map(String::as_str);
     let granted = granted.chain(permitted.filter_map(Assignment::node_name));
     let wanted = out.instances.iter().filter(|it| it.is_wanted());
     let wanted: BTreeSet<&str> = wanted.filter_map(Assignment::node_name).collect();
@@ -253,8 +254,8 @@ pub(super) fn of_replaced(machines: &Machines, replaced: &Replaced<'_>) -> BTree
 }
 
 /// Notices about a key rotation: the hosts that block it, or its end.
-pub(super) fn of_rotation(rotation: &Rotation, observed: &Observed<'_>) -> BTreeSet<Notice> {
-    if let Some(but) = rotation.may_end(observed) {
+pub(super) fn of_rotation(rotation: &Rotation, recalled: &Recalled) -> BTreeSet<Notice> {
+    if let Some(but) = rotation.may_end(recalled) {
         return [Notice::KeyExchanged { but: but.clone() }].into();
     }
     let mut notices: BTreeSet<_> = (rotation.waits_for.iter().cloned())

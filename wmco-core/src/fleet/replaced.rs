@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 
+use super::recalled::Recalled;
 use super::{Assignment, Because, Desired, Observed, Replacement};
 use crate::facts::{MachineFacts, NodeFacts};
 use crate::host_record::{HostRecord, MachinesThen, RecordChange};
@@ -22,21 +23,34 @@ struct InSet<'a> {
     uid: Option<&'a str>,
 }
 
-/// Health of the Machines.
+/// All that is known when disruptions are decided, with the health of the Machines.
 pub(super) struct Health<'a> {
+    pub(super) desired: Desired<'a>,
+    pub(super) observed: Observed<'a>,
+    pub(super) recalled: &'a Recalled,
     pub(super) machines: &'a Machines,
-    version: &'a str,
     /// Numbers of assignments by the Machine's name.
     numbers: BTreeMap<&'a str, usize>,
 }
 
 impl<'a> Health<'a> {
-    pub(super) fn of(desired: &Desired<'a>, instances: &[Assignment<'a>]) -> Self {
+    pub(super) fn of(
+        desired: &Desired<'a>,
+        observed: &Observed<'a>,
+        recalled: &'a Recalled,
+        instances: &[Assignment<'a>],
+    ) -> Self {
         let numbers = instances.iter().enumerate().filter_map(|(number, assignment)| {
             let machine = desired.machines.with_key(&assignment.address)?;
             Some((machine.facts.name.as_str(), number))
         });
-        Self { machines: desired.machines, version: desired.version, numbers: numbers.collect() }
+        Self {
+            desired: *desired,
+            observed: *observed,
+            recalled,
+            machines: desired.machines,
+            numbers: numbers.collect(),
+        }
     }
 
     pub(super) fn assignment<'b>(
@@ -50,7 +64,7 @@ impl<'a> Health<'a> {
     /// Whether an instance is configured with the operator's version.
     pub(super) fn is_healthy(&self, assignment: &Assignment<'_>) -> bool {
         let version = assignment.node.and_then(NodeFacts::version);
-        is_configured(assignment) && version == Some(self.version)
+        is_configured(assignment) && version == Some(self.desired.version)
     }
 
     /// The MachineSet of an instance's Machine.
@@ -107,13 +121,9 @@ pub(super) fn works(assignment: &Assignment<'_>) -> bool {
 
 impl<'a> Replaced<'a> {
     /// Counts Machines with a fresh permit, and recorded or remembered replacements whose Machine is deleted.
-    pub(super) fn of(
-        health: &Health<'a>,
-        observed: &Observed<'a>,
-        instances: &[Assignment<'a>],
-    ) -> Self {
+    pub(super) fn of(health: &Health<'a>, instances: &[Assignment<'a>]) -> Self {
         let granted = health.machines.iter().filter(|machine| {
-            observed.replaced.contains(&machine.facts.name) && !machine.facts.is_deleted
+            health.recalled.replaced.contains(&machine.facts.name) && !machine.facts.is_deleted
         });
         let granted = granted.filter_map(|machine| {
             let name = machine.facts.machine_set.as_ref()?.name.as_str();
@@ -122,7 +132,7 @@ impl<'a> Replaced<'a> {
             Some((machine.facts.name.as_str(), set))
         });
         let mut sets: BTreeMap<_, _> = granted.collect();
-        for (name, kept) in observed.hosts.of_machines() {
+        for (name, kept) in health.observed.hosts.of_machines() {
             let Some(record) = kept.record else { continue };
             let Some(set) = record.replaced_in.as_deref() else { continue };
             let (of, uid) = (record.replaced_of, record.machine.as_deref());
@@ -130,7 +140,7 @@ impl<'a> Replaced<'a> {
                 sets.insert(name, InSet { name: set, of, uid });
             }
         }
-        for (name, begun) in observed.replacing {
+        for (name, begun) in &health.recalled.replacing {
             let machine = health.machines.get(name).map(|machine| &machine.facts);
             let is_there =
                 machine.is_some_and(|it| !it.is_deleted && Some(&it.uid) == begun.uid.as_ref());
@@ -143,18 +153,15 @@ impl<'a> Replaced<'a> {
     }
 
     /// Changes that put replacements back on record of which somebody deleted the record, or put an older one in its place.
-    pub(super) fn off_record(
-        &self,
-        machines: &Machines,
-        observed: &Observed<'_>,
-    ) -> BTreeMap<String, RecordChange> {
+    pub(super) fn off_record(&self, health: &Health<'_>) -> BTreeMap<String, RecordChange> {
+        let (machines, hosts) = (health.machines, health.observed.hosts);
         let lost = self.0.iter().filter(|(name, set)| {
-            let record = observed.hosts.record(&key(name));
+            let record = hosts.record(&key(name));
             let is_there = machines.get(name).is_some_and(|machine| !machine.facts.is_deleted);
             let is_lost = record.is_none_or(|record| {
                 record.replaced_in.is_none() && record.machine.as_deref() == set.uid
             });
-            is_lost && !is_there && !observed.hosts.is_damaged(&key(name))
+            is_lost && !is_there && !hosts.is_damaged(&key(name))
         });
         let change = |(name, set): (&&str, &InSet<'_>)| {
             let (machine, of) = (set.uid.map(str::to_owned), set.of);
@@ -193,15 +200,15 @@ impl<'a> Replaced<'a> {
         self.0.values().any(|held| held.name == set).then_some(set)
     }
 
-    /// The Machines that may fill the place of one that is gone: successors, those that have been `unready` for long, and
+    /// The Machines that may fill the place of one that is gone: successors, those that have been unready for long, and
     /// once all successors work any other one. One that only lacks a mark, or is not ready for a moment, does not go
     /// out of service while another one is gone. Where nobody noted which are successors, all may.
     pub(super) fn stand_ins(
         &self,
         health: &Health<'a>,
         instances: &[Assignment<'a>],
-        unready: &BTreeSet<String>,
     ) -> BTreeSet<&'a str> {
+        let unready = &health.recalled.unready;
         let works = |machine: &&Machine| {
             machine.instance == Err(Unfit::Ignored)
                 || health.assignment(machine, instances).is_some_and(works)

@@ -12,8 +12,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::ledger::Ledger;
 use super::replaced::{Health, Replaced, is_gone, works};
 use super::{
-    Assignment, Assignments, Because, Desired, Held, Intent, Observed, Replacement,
-    ReplacementPermit, UserData,
+    Assignment, Assignments, Because, Held, Intent, Replacement, ReplacementPermit, UserData,
 };
 use crate::facts::{MachineSetFacts, NodeFacts};
 use crate::host_record::{HostRecord, KnownHosts, RecordChange};
@@ -27,18 +26,16 @@ pub(super) fn hand_out<'a>(
     health: &Health<'a>,
     mut replaced: Replaced<'a>,
     mut ledger: Ledger<'a>,
-    desired: &Desired<'a>,
-    observed: &Observed<'a>,
     out: &mut Assignments<'a>,
 ) {
-    let stranded = out.rotation.as_ref().map(|rotation| rotation.stranded(observed));
+    let Health { desired, observed, recalled, machines, .. } = *health;
+    let stranded = out.rotation.as_ref().map(|rotation| rotation.stranded(recalled));
     let refuses = |assignment: &Assignment<'_>| {
         let address = &assignment.address;
         matches!(assignment.intent, Intent::Configure(_))
-            && (observed.refused.contains(address)
+            && (recalled.refused.contains(address)
                 || stranded.as_ref().is_some_and(|stranded| stranded.contains(address)))
     };
-    let machines = desired.machines;
     let refusing = out.instances.iter().enumerate().filter(|(_, it)| refuses(it));
     let refusing = refusing.filter_map(|(number, assignment)| {
         Some((number, assignment, machines.with_key(&assignment.address)?))
@@ -48,12 +45,11 @@ pub(super) fn hand_out<'a>(
     // Instances that do not work come first: their deletion disrupts nothing.
     refusing.sort_by_key(|(healthy, number, _)| (*healthy, *number));
     let names: BTreeSet<&str> = refusing.iter().map(|it| it.2.facts.name.as_str()).collect();
-    no_longer(machines, observed, &names, out);
+    no_longer(health, &names, out);
     if refusing.is_empty() {
         return;
     }
-    let gate =
-        Gate::of(health, (&names, replaced.successors(health)), desired, observed, &out.instances);
+    let gate = Gate::of(health, &names, replaced.successors(health), &out.instances);
     for (_, number, machine) in refusing {
         let name = machine.facts.name.as_str();
         let Some(assignment) = out.instances.get(number) else { continue };
@@ -92,17 +88,13 @@ pub(super) fn hand_out<'a>(
 }
 
 /// Clears the record of Machines that are no longer to be replaced.
-fn no_longer<'a>(
-    machines: &Machines,
-    observed: &Observed<'a>,
-    refusing: &BTreeSet<&str>,
-    out: &mut Assignments<'a>,
-) {
+fn no_longer(health: &Health<'_>, refusing: &BTreeSet<&str>, out: &mut Assignments<'_>) {
+    let Health { observed, recalled, machines, .. } = *health;
     for (name, kept) in observed.hosts.of_machines() {
         let Some(record) = kept.record.filter(|record| record.replaced_in.is_some()) else {
             continue;
         };
-        let goes_on = refusing.contains(name) || observed.replaced.contains(name);
+        let goes_on = refusing.contains(name) || recalled.replaced.contains(name);
         if !goes_on && !is_gone(machines, name, record) {
             out.changes.insert(key(name), RecordChange::ToKeep);
         }
@@ -166,9 +158,8 @@ impl<'a> Gate<'a> {
     /// Scans everything once; `refusing` are the names of all Machines whose hosts refuse our key.
     fn of(
         health: &Health<'a>,
-        (refusing, successors): (&BTreeSet<&'a str>, BTreeSet<&'a str>),
-        desired: &Desired<'a>,
-        observed: &Observed<'a>,
+        refusing: &BTreeSet<&'a str>,
+        successors: BTreeSet<&'a str>,
         instances: &[Assignment<'a>],
     ) -> Self {
         let owner = |name: &&'a str| {
@@ -200,7 +191,7 @@ impl<'a> Gate<'a> {
                     machine.instance == Err(Unfit::Ignored) || assignment.is_some_and(works);
                 (!is_well).then_some(())?;
                 let refuses = refusing.contains(machine.facts.name.as_str());
-                let outage = Outage::of(machine, assignment, refuses, observed);
+                let outage = Outage::of(machine, assignment, refuses, health);
                 Some((machine.facts.name.as_str(), outage))
             });
             let out_of_order = out_of_order.collect();
@@ -215,15 +206,15 @@ impl<'a> Gate<'a> {
             other.node.is_some() && is_ours && !waits && !health.is_healthy(other)
         };
         let mut unhealthy = instances.iter().filter(is_out_of_order);
-        let unhealthy = unhealthy.nth(desired.budget.saturating_sub(1));
+        let unhealthy = unhealthy.nth(health.desired.budget.saturating_sub(1));
         Self {
             sets: siblings.collect(),
             successors,
             unhealthy: unhealthy.map(|instance| instance.address.clone()),
-            user_data: observed.user_data,
-            hosts: observed.hosts,
-            keys: desired.keys,
-            long_unready: observed.unready,
+            user_data: health.recalled.user_data,
+            hosts: health.observed.hosts,
+            keys: health.desired.keys,
+            long_unready: &health.recalled.unready,
         }
     }
 
@@ -326,7 +317,7 @@ impl Outage {
         machine: &Machine,
         assignment: Option<&Assignment<'_>>,
         refuses: bool,
-        observed: &Observed<'_>,
+        health: &Health<'_>,
     ) -> Self {
         let node = assignment.and_then(Assignment::node_name);
         let has_permit = assignment.is_some_and(|it| it.intent.permit().is_some());
@@ -334,9 +325,10 @@ impl Outage {
         let is_cordoned = facts.is_some_and(NodeFacts::is_cordoned_by_us);
         if !was_node(machine) {
             Self::NeverJoined
-        } else if refuses && (is_cordoned || observed.unready.contains(&machine.facts.name)) {
+        } else if refuses && (is_cordoned || health.recalled.unready.contains(&machine.facts.name))
+        {
             Self::Stranded
-        } else if node.is_some_and(|node| observed.claims.contains(node)) && !has_permit {
+        } else if node.is_some_and(|node| health.observed.claims.contains(node)) && !has_permit {
             Self::AwaitsSlot
         } else {
             Self::MayRecover

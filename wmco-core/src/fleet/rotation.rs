@@ -9,7 +9,8 @@ use std::collections::BTreeSet;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::{Assignment, Desired, Observed, UserData};
+use super::recalled::Recalled;
+use super::{Assignment, Desired, UserData};
 use crate::host_record::{HostRecord, Kept, KnownHosts};
 use crate::login_keys::{KeyExchange, KeyRotation};
 use crate::machines::{Machine, Unfit, key};
@@ -42,13 +43,14 @@ impl Rotation {
     pub(super) fn of(
         rotation: &KeyRotation,
         desired: &Desired<'_>,
-        observed: &Observed<'_>,
+        hosts: &KnownHosts,
+        user_data: UserData,
         instances: &[Assignment<'_>],
     ) -> Self {
-        let (machines, hosts) = (desired.machines, observed.hosts);
+        let machines = desired.machines;
         let mut out = Self {
             list_absent: desired.entries.is_none(),
-            user_data_due: observed.user_data == UserData::Due && machines.iter().next().is_some(),
+            user_data_due: user_data == UserData::Due && machines.iter().next().is_some(),
             ..Self::default()
         };
         let mut former = BTreeSet::new();
@@ -98,16 +100,16 @@ impl Rotation {
 
     /// Returns a set if the next key may become the current one, because all hosts accept it. The set has the
     /// instances whose hosts do not answer and so may keep the former key forever.
-    pub(super) fn may_end(&self, observed: &Observed<'_>) -> Option<&BTreeSet<String>> {
-        let is_away = |address: &String| observed.unanswered.contains(address);
+    pub(super) fn may_end(&self, recalled: &Recalled) -> Option<&BTreeSet<String>> {
+        let is_away = |address: &String| recalled.unanswered.contains(address);
         (self.is_everywhere() && self.proven.iter().all(is_away)).then_some(&self.proven)
     }
 
     /// Instances whose hosts block the rotation, if only unreachable hosts block it. Their Machines can only be
     /// replaced.
-    pub(super) fn stranded(&self, observed: &Observed<'_>) -> BTreeSet<String> {
+    pub(super) fn stranded(&self, recalled: &Recalled) -> BTreeSet<String> {
         let out_of_reach = |address: &String| {
-            observed.refused.contains(address) || observed.unanswered.contains(address)
+            recalled.refused.contains(address) || recalled.unanswered.contains(address)
         };
         if !self.list_absent && self.waits_for.iter().all(out_of_reach) {
             self.waits_for.clone()

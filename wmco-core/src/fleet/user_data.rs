@@ -4,7 +4,7 @@ use std::time::Duration;
 
 /// The user data of new Machines, as far as our keys are concerned.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-pub enum UserData {
+pub(super) enum UserData {
     /// They lack a key of ours.
     #[default]
     Due,

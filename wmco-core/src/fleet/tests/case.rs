@@ -82,7 +82,16 @@ impl Case {
         });
         let entries = self.entries();
         let (machines, sets) = (self.machines.iter().cloned(), self.sets.iter().cloned());
-        at(reconcile(
+        let recalled = Recalled {
+            granted: set(&self.granted),
+            replaced: set(&self.replaced),
+            replacing: begun.collect(),
+            unready: set(&self.unready),
+            user_data: self.user_data.unwrap_or(UserData::Settled),
+            refused: self.refused.iter().map(|name| key(name)).collect(),
+            unanswered: set(&self.unanswered),
+        };
+        at(decide(
             &Desired {
                 entries: (!self.list_absent).then_some(&entries),
                 machines: &Machines::read(machines, sets, platforms::AWS),
@@ -95,17 +104,12 @@ impl Case {
             &Observed {
                 nodes: &self.nodes,
                 claims: &set(&self.claims),
-                granted: &set(&self.granted),
-                replaced: &set(&self.replaced),
-                replacing: &begun.collect(),
-                unready: &set(&self.unready),
-                user_data: self.user_data.unwrap_or(UserData::Settled),
-                refused: &self.refused.iter().map(|name| key(name)).collect(),
-                unanswered: &set(&self.unanswered),
+                right_user_data: None,
                 hosts: &KnownHosts::read(self.host_keys.iter().copied()),
                 host_names: &names.collect(),
                 untried: &set(&self.untried),
             },
+            &recalled,
         ))
     }
 

@@ -100,7 +100,7 @@ impl World {
             keys: Some(&keys),
         };
         let right_user_data = self.api.made.user_data.look();
-        let seen = fleet::Seen {
+        let observed = fleet::Observed {
             nodes: &cache,
             claims: &claims,
             right_user_data: right_user_data.as_deref(),
@@ -108,7 +108,7 @@ impl World {
             host_names: &host_names,
             untried: &untried,
         };
-        let assignments = memory.pass(&desired, &seen, clock);
+        let assignments = memory.pass(&desired, &observed, clock);
         let replaces =
             assignments.instances.iter().any(|it| matches!(it.intent, Intent::Replace(_)));
         let edited = self.api.made.user_data.edited;
