@@ -10,7 +10,7 @@ use wmco_core::fleet::{Desired, Observed, held_if_refusing};
 use wmco_core::host_record::{HostRecord, KnownHosts};
 use wmco_core::machines::{Machines, key};
 use wmco_core::names::objects::USER_DATA_SECRET;
-use wmco_core::names::{self, platforms};
+use wmco_core::names::{self, OS_ID_WINDOWS, platforms};
 
 const VERSION: &str = "2.0.0";
 const SET: &str = "win";
@@ -37,7 +37,8 @@ impl MachineFleet {
             uid: SET.to_owned(),
             replicas: size.try_into().unwrap_or(usize::MAX),
             user_data: UserDataRef { name: USER_DATA_SECRET.to_owned(), ..UserDataRef::default() },
-            is_deleted: false,
+            os: Some(OS_ID_WINDOWS.to_owned()),
+            ..MachineSetFacts::default()
         };
         Self {
             machines: Machines::read((0..size).map(machine), [set], platforms::AWS),

@@ -307,10 +307,16 @@ impl Objects {
         }
         let text = |member| document.get(member).and_then(Value::as_str);
         let Some(kind) = text("kind") else { return Err(InputError::NoObject { at }) };
-        let (Some(kind), Some(items)) =
-            (kind.strip_suffix("List"), document.get("items").and_then(Value::as_array))
-        else {
+        let Some((kind, items)) = kind.strip_suffix("List").zip(document.get("items")) else {
             return self.add(at, document);
+        };
+        let items = match items {
+            Value::Null => &Vec::new(),
+            Value::Array(items) => items,
+            _ => {
+                let source = serde::de::Error::custom("a list of objects is expected");
+                return Err(InputError::Shape { at, field: "items".to_owned(), source });
+            }
         };
         if items.is_empty() && !kind.is_empty() {
             self.empty_lists.push(json!({ "apiVersion": text("apiVersion"), "kind": kind }));

@@ -228,7 +228,8 @@ fn held(
     let held = held_if_refusing(desired, observed, refusing).into_iter();
     let held = held.filter_map(|(address, held)| match held {
         _ if !is_known(&address) => desired.blocked.then_some((address, Held::ClusterUnfit)),
-        Held::RecordDue => None,
+        // Which one goes first depends on who refuses first.
+        Held::RecordDue | Held::ReplacedFirst { .. } => None,
         held => Some((address, held)),
     });
     held.collect()
@@ -282,7 +283,7 @@ pub fn missing_objects(
     let lacks = |object| !given.contains(&object);
     let checks = [
         (InputObject::Hosts, has_hosts && lacks(InputObject::Hosts)),
-        (InputObject::List, desired.entries.is_none() && has_hosts),
+        (InputObject::List, desired.entries.is_none()),
         (InputObject::Nodes, has_hosts && lacks(InputObject::Nodes)),
         (InputObject::Machines, has_hosts && !has_machines && lacks(InputObject::Machines)),
         (InputObject::Keys, desired.keys.is_none() && ours().any(was_sealed)),
@@ -439,8 +440,8 @@ impl fmt::Display for KeyPreview {
             Self::MayRefuse { replaced: true, held: None } => write!(
                 f,
                 "was configured with another key: if its host refuses the one in the secret, its machine is \
-                 replaced, within the disruption budget, once the user data of new machines have let our keys in for \
-                 {} minutes",
+                 replaced, within the disruption budget and one of its machineset at a time, once the user data of \
+                 new machines have let our keys in for {} minutes",
                 limits::LOGIN_REFUSED.as_mins()
             ),
             Self::MayRefuse { replaced: false, .. } => write!(

@@ -139,6 +139,12 @@ impl<'a> Selection<'a> {
                 let name = text(object, "/metadata/name").escape_debug();
                 let reason = "the operator looks at no such object".to_owned();
                 add(reason, format!("{kind} {name} of {version}"), at);
+            } else if let Some((right, known)) = alike(kind) {
+                let version = text(object, "/apiVersion").escape_debug();
+                let name = text(object, "/metadata/name").escape_debug();
+                let reason = format!("the operator looks at {right} of {known} alone");
+                let what = format!("{} {name} of {version}", kind.escape_debug());
+                add(reason, what.trim_end_matches(" of ").to_owned(), at);
             }
         }
         let maps = self.objects.config_maps.iter().map(|map| (&map.at, &map.object.metadata));
@@ -173,6 +179,20 @@ impl<'a> Selection<'a> {
     fn has(&self, metadata: &ObjectMeta) -> bool {
         metadata.namespace.as_deref().is_none_or(|found| found == self.namespace)
     }
+}
+
+/// The kind that is spelled as `kind` but for its case, and its version. What has both right is no other object.
+fn alike(kind: &str) -> Option<(&'static str, &'static str)> {
+    const BUILT_IN: [(&str, &str); 4] = [
+        ("ConfigMap", "v1"),
+        ("Node", "v1"),
+        ("Secret", "v1"),
+        ("CertificateSigningRequest", "certificates.k8s.io/v1"),
+    ];
+    let of_machines = [MACHINE.2, MACHINE_SET_KIND].map(|kind| (kind, MACHINE.0));
+    let of_cluster = CLUSTER_KINDS.iter().map(|(group, kind)| (*kind, *group));
+    let other = of_machines.into_iter().chain(of_cluster).filter(|(known, _)| *known != kind);
+    BUILT_IN.into_iter().chain(other).find(|(known, _)| known.eq_ignore_ascii_case(kind))
 }
 
 /// Looks whether each name is there once among objects of `kind`; those without a name are not compared.

@@ -252,8 +252,8 @@ fn a_machine_that_would_be_replaced_and_one_that_would_be_kept_are_told_apart() 
     let set = |replicas: u8, user_data: &str| {
         format!(
             "---\napiVersion: machine.openshift.io/v1beta1\nkind: MachineSet\nmetadata: {{name: win, uid: \"4\"}}\n\
-             spec: {{replicas: {replicas}, template: {{spec: {{providerSpec: {{value: {{userDataSecret: \
-             {{name: {user_data}}}}}}}}}}}}}\n"
+             spec: {{replicas: {replicas}, template: {{metadata: {{labels: {{machine.openshift.io/os-id: Windows}}}}, \
+             spec: {{providerSpec: {{value: {{userDataSecret: {{name: {user_data}}}}}}}}}}}}}\n"
         )
     };
     let ours = "windows-user-data";
@@ -280,7 +280,23 @@ fn a_machine_that_would_be_replaced_and_one_that_would_be_kept_are_told_apart() 
         (
             "other user data",
             one.clone() + &set(1, "worker-user-data"),
-            vec!["not replaced now, because a new one would not either, since providerSpec"],
+            vec!["not replaced now, because a new one would be no node, since providerSpec"],
+        ),
+        (
+            "machines that are left alone",
+            one.clone()
+                + &set(1, ours).replace(
+                    "Windows}",
+                    "Windows, \"windowsmachineconfig.openshift.io/ignore\": \"true\"}",
+                ),
+            vec!["the operator leaves such Machines alone, take the label off"],
+        ),
+        (
+            "machines with linux",
+            one.clone() + &set(1, ours).replace("Windows}", "Linux}"),
+            vec![
+                "[machine.openshift.io/os-id] of machineset win is \"Linux\", write \"Windows\", in this case",
+            ],
         ),
         (
             "a machineset that is to have none",
@@ -292,11 +308,7 @@ fn a_machine_that_would_be_replaced_and_one_that_would_be_kept_are_told_apart() 
             one.clone() + &set(2, ours),
             vec!["not replaced now, because its machineset lacks machines"],
         ),
-        (
-            "two of a machineset",
-            two.clone() + &set(2, ours),
-            vec![replaced, "because machine made-1 of its machineset is replaced first"],
-        ),
+        ("two of a machineset", two.clone() + &set(2, ours), vec![replaced; 2]),
         (
             "nobody can log in to one",
             two.clone() + &set(2, ours) + &unpinned(1),

@@ -93,6 +93,10 @@ pub struct MachineSetFacts {
     pub uid: String,
     /// Desired number of Machines.
     pub replicas: usize,
+    /// The system of new Machines, by the label [`MACHINE_OS_LABEL`](crate::names::MACHINE_OS_LABEL).
+    pub os: Option<String>,
+    /// Whether new Machines are to be left alone.
+    pub ignores: bool,
     /// The Secret with the user data of new Machines.
     pub user_data: UserDataRef,
     /// Whether it is deleted and only waits for its finalizers.
@@ -135,13 +139,65 @@ impl MachineSetFacts {
     pub fn of(set: &Value) -> Self {
         let replicas = set.pointer("/spec/replicas").and_then(Value::as_u64).unwrap_or(1);
         let provider = set.pointer("/spec/template/spec/providerSpec/value");
+        let label = |name| text(set.pointer(MACHINE_LABELS)?.get(name));
         Self {
             name: text(set.pointer("/metadata/name")).unwrap_or_default(),
             uid: text(set.pointer("/metadata/uid")).unwrap_or_default(),
             replicas: usize::try_from(replicas).unwrap_or(usize::MAX),
+            os: label(names::MACHINE_OS_LABEL),
+            ignores: label(names::IGNORE_LABEL).as_deref() == Some(names::TRUE),
             user_data: provider.map(UserDataRef::of).unwrap_or_default(),
             is_deleted: is_deleted(set),
         }
+    }
+
+    /// Why its new Machines never become nodes of ours, if they do not: the first mistake, with its field.
+    ///
+    /// ```
+    /// use serde_json::json;
+    /// use wmco_core::facts::MachineSetFacts;
+    ///
+    /// let labels = json!({"machine.openshift.io/os-id": "Linux"});
+    /// let set = json!({"metadata": {"name": "win"}, "spec": {"template": {"metadata": {"labels": labels}}}});
+    /// assert_eq!(
+    ///     MachineSetFacts::of(&set).mistake().unwrap(),
+    ///     "spec.template.metadata.labels[machine.openshift.io/os-id] of machineset win is \"Linux\", write \"Windows\", \
+    ///      in this case"
+    /// );
+    /// ```
+    pub fn mistake(&self) -> Option<String> {
+        let label = |name, text: String| (format!("spec.template.metadata.labels[{name}]"), text);
+        let os = os_mistake(self.os.as_deref(), "");
+        let os = os.map(|text| label(names::MACHINE_OS_LABEL, text));
+        let ignored = || {
+            let text = || label(names::IGNORE_LABEL, format!("is true: {IGNORED_MISTAKE}"));
+            self.ignores.then(text)
+        };
+        let user_data = || {
+            let (path, text) = self.user_data.mistakes().next()?;
+            Some((format!("providerSpec.value{}", path.replace('/', ".")), text))
+        };
+        let (path, text) = os.or_else(ignored).or_else(user_data)?;
+        Some(format!("{path} of machineset {} {text}", self.name))
+    }
+}
+
+/// Path of the labels of new Machines in a MachineSet.
+pub(crate) const MACHINE_LABELS: &str = "/spec/template/metadata/labels";
+
+/// Why no MachineSet is to give its Machines the ignore label.
+pub(crate) const IGNORED_MISTAKE: &str =
+    "the operator leaves such Machines alone, take the label off";
+
+/// What is wrong with the system of new Machines, which may stand `elsewhere`.
+pub(crate) fn os_mistake(os: Option<&str>, elsewhere: &str) -> Option<String> {
+    const OS: &str = names::OS_ID_WINDOWS;
+    match os {
+        Some(OS) => None,
+        Some(os) => Some(format!("is {os:?}, write {OS:?}, in this case")),
+        None => Some(format!(
+            "is missing{elsewhere}, so the operator takes the Machines for Linux; write {OS:?} here"
+        )),
     }
 }
 

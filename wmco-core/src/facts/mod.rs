@@ -8,6 +8,8 @@ mod pod;
 mod user_data;
 
 pub use drain::{DrainNotice, DrainStage, GivenUp};
+#[cfg(feature = "render")]
+pub(crate) use machine::{IGNORED_MISTAKE, MACHINE_LABELS, os_mistake};
 pub use machine::{MachineAddress, MachineFacts, MachineSetFacts, Reference};
 pub use network::{Dns, Facts};
 pub use node::NodeFacts;

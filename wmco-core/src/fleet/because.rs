@@ -115,9 +115,10 @@ pub enum Held {
         /// Hash of that key.
         key: Sha256,
     },
-    /// Its MachineSet gives new Machines other user data than ours, so a new Machine would refuse our key, too.
-    OtherUserData {
-        /// What is wrong with the reference, with its path in the MachineSet.
+    /// Its MachineSet makes Machines that never become nodes of ours: they refuse our key, too, or are none that the
+    /// operator looks at.
+    WrongTemplate {
+        /// What is wrong, with its path in the MachineSet.
         mistake: String,
     },
     /// The user data of new Machines does not have our key yet, so a new Machine would refuse it, too.
@@ -223,8 +224,8 @@ impl fmt::Display for Held {
                 f,
                 "it lets in the key with hash {key}, which was taken out of the secret, and not the one there"
             ),
-            Self::OtherUserData { mistake } => {
-                write!(f, "a new one would not either, since {mistake}")
+            Self::WrongTemplate { mistake } => {
+                write!(f, "a new one would be no node, since {mistake}")
             }
             Self::UserDataDue => {
                 f.write_str("the user data of new machines does not have our key yet")

@@ -430,7 +430,7 @@ fn next_step(because: &Because, node: Option<&str>) -> Option<String> {
                 "write that key to `{PRIVATE_KEY_KEY}` of secret {PRIVATE_KEY_SECRET}, or delete the machine \
                  yourself"
             ),
-            Held::OtherUserData { .. } => {
+            Held::WrongTemplate { .. } => {
                 "correct the machineset, then it is replaced by itself".to_owned()
             }
             Held::UserDataDue => format!("see why secret {USER_DATA_SECRET} is not changed"),
@@ -445,7 +445,7 @@ fn next_step(because: &Because, node: Option<&str>) -> Option<String> {
             Held::ReplacedFirst { first } => format!("see why {} is not yet", Called(first)),
             Held::MayRecover => "see why its node is not ready".to_owned(),
             Held::Budget => {
-                "see which nodes are cordoned by the operator, and what they wait for".to_owned()
+                "see which nodes are cordoned by the operator, which machines it has replaced, and what they wait for".to_owned()
             }
             // The findings about the cluster are reported on their own.
             Held::ClusterUnfit | Held::RecordDue => return None,

@@ -107,12 +107,7 @@ fn set_of<'a>(machine: &Machine, machines: &'a Machines) -> Result<&'a MachineSe
     let set = machines.set(&owner.name);
     let set = set.filter(|set| set.uid == owner.uid && !set.is_deleted && set.replicas > 0);
     let set = set.ok_or(Held::NobodyMakesAnother)?;
-    if let Some((path, text)) = set.user_data.mistakes().next() {
-        let path = path.replace('/', ".");
-        let mistake = format!("providerSpec.value{path} of machineset {} {text}", set.name);
-        return Err(Held::OtherUserData { mistake });
-    }
-    Ok(set)
+    set.mistake().map_or(Ok(set), |mistake| Err(Held::WrongTemplate { mistake }))
 }
 
 /// The conditions for the deletion of a Machine.

@@ -54,7 +54,7 @@ fn ignored(rule: Rule) -> &'static str {
         Rule::Renewal => "nothing, the cluster approves renewals of client certificates itself",
         Rule::Machine => {
             "leave it to cluster-machine-approver if the Machine does not run Windows, else see what the \
-             Machine lacks; or remove the entry of the host from windows-instances"
+             Machine lacks, or whether it is to be left alone; or remove the entry of the host from windows-instances"
         }
         Rule::MachineNode => {
             "delete the Node of the Machine if the host was reinstalled, else find out why its host \

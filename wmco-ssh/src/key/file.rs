@@ -210,7 +210,7 @@ fn other_form(text: &str) -> KeyError {
     if text.contains('\u{fffd}') || text.contains('\0') {
         return not("binary data");
     }
-    not("without its begin line")
+    not("text without a begin line")
 }
 
 /// Whether the text is base64 of a file with a key or another block.

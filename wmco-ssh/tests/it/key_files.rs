@@ -109,7 +109,7 @@ fn what_is_no_key_of_ours_is_named() {
         assert!(told.contains("damaged begin line"), "{dashes}: {told}");
     }
     let headless: String = text.lines().skip(1).collect::<Vec<_>>().join("\n");
-    assert!(refusal(headless).contains("without its begin line"));
+    assert!(refusal(headless).contains("text without a begin line"));
     assert!(refusal([0, 159, 146, 150]).contains("binary data"));
     let parameters = openssl(folder.path(), &["dsaparam", "1024"]);
     let file = folder.path().join("parameters");

@@ -44,7 +44,8 @@ fn node_of(number: u8) -> NodeFacts {
 fn set(replicas: usize) -> MachineSetFacts {
     let (name, uid) = ("win".to_owned(), "s-1".to_owned());
     let user_data = UserDataRef { name: USER_DATA_SECRET.into(), ..UserDataRef::default() };
-    MachineSetFacts { name, uid, replicas, user_data, is_deleted: false }
+    let os = Some(names::OS_ID_WINDOWS.to_owned());
+    MachineSetFacts { name, uid, replicas, os, user_data, ..MachineSetFacts::default() }
 }
 
 /// A MachineSet with so many Machines, all nodes.

@@ -4,6 +4,9 @@ use serde_json::Value;
 
 use super::super::name::check_name;
 use super::{Inspection, Set, placeholders};
+/// Path of its Machines' labels.
+pub(super) use crate::facts::MACHINE_LABELS as MACHINES;
+use crate::facts::{IGNORED_MISTAKE, os_mistake};
 use crate::names::machine_api::{
     CLUSTER_LABEL, MACHINE_ROLE_LABEL, MACHINE_ROLE_WORKER, MACHINE_TYPE_LABEL,
 };
@@ -11,9 +14,6 @@ use crate::names::{IGNORE_LABEL, MACHINE_OS_LABEL, OS_ID_WINDOWS, TRUE, WORKER_L
 
 /// Path of the MachineSet's own labels.
 pub(super) const OWN: &str = "/metadata/labels";
-
-/// Path of its Machines' labels.
-pub(super) const MACHINES: &str = "/spec/template/metadata/labels";
 
 /// Path of its nodes' labels.
 pub(super) const NODES: &str = "/spec/template/spec/metadata/labels";
@@ -24,8 +24,7 @@ pub(super) const SELECTED: &str = "/spec/selector/matchLabels";
 pub(super) fn check(set: Set<'_>, found: &mut Inspection) {
     system(set, found);
     if set.label(MACHINES, IGNORE_LABEL).and_then(Value::as_str) == Some(TRUE) {
-        let text = "the operator leaves such Machines alone, take the label off";
-        found.problem(field(MACHINES, IGNORE_LABEL), text);
+        found.problem(field(MACHINES, IGNORE_LABEL), IGNORED_MISTAKE);
     }
     match set.label(MACHINES, CLUSTER_LABEL).and_then(Value::as_str) {
         None | Some("") => {
@@ -54,20 +53,16 @@ pub(super) fn check(set: Set<'_>, found: &mut Inspection) {
 fn system(set: Set<'_>, found: &mut Inspection) {
     let value = set.label(MACHINES, MACHINE_OS_LABEL);
     let text = match value {
-        Some(Value::String(os)) if os == OS_ID_WINDOWS => return,
-        Some(Value::String(os)) => format!("is {os:?}, write {OS_ID_WINDOWS:?}, in this case"),
-        Some(_) => format!("is no text, write {OS_ID_WINDOWS:?}"),
+        Some(Value::String(os)) => os_mistake(Some(os), ""),
+        Some(_) => Some(format!("is no text, write {OS_ID_WINDOWS:?}")),
         None => {
             let elsewhere =
                 [OWN, NODES].into_iter().find(|at| set.label(at, MACHINE_OS_LABEL).is_some());
             let moved = elsewhere.map(|at| format!(", it stands in {}", dotted(at)));
-            let moved = moved.unwrap_or_default();
-            format!(
-                "is missing{moved}, so the operator takes the Machines for Linux; \
-                 write {OS_ID_WINDOWS:?} here"
-            )
+            os_mistake(None, &moved.unwrap_or_default())
         }
     };
+    let Some(text) = text else { return };
     found.problem(field(MACHINES, MACHINE_OS_LABEL), text);
 }
 

@@ -127,7 +127,15 @@ impl World {
             let (name, uid) = (format!("set-{number}"), format!("s-{number}"));
             let user_data = UserDataRef { name: USER_DATA_SECRET.into(), ..UserDataRef::default() };
             let replicas = *replicas;
-            let set = MachineSetFacts { name, uid, replicas, user_data, is_deleted: false };
+            let os = Some(names::OS_ID_WINDOWS.to_owned());
+            let set = MachineSetFacts {
+                name,
+                uid,
+                replicas,
+                os,
+                user_data,
+                ..MachineSetFacts::default()
+            };
             self.api.made.sets.insert(set.name.clone(), set);
         }
         self
