@@ -383,6 +383,45 @@ fn only_what_the_operator_looks_at_counts_and_the_rest_is_named() {
     run(&["plan", "-f", "-"], &without_ours).is_refused(2, &["elsewhere and there", "--namespace"]);
 }
 
+/// Kubernetes takes neither, and with one letter of another case a full list would be none.
+#[test]
+fn what_is_nearly_an_object_of_ours_is_named_and_a_list_that_is_none_is_an_error() {
+    let list = "metadata: {name: windows-instances}\ndata: {10.0.0.1: username=core}\n";
+    for (head, named) in [
+        (
+            "kind: configmap\n",
+            "configmap windows-instances (standard input, document 1) is not used: the operator \
+                               looks at ConfigMap of v1 alone",
+        ),
+        (
+            "apiVersion: v2\nkind: ConfigMap\n",
+            "ConfigMap windows-instances of v2 (standard input, document 1) is \
+                                               not used",
+        ),
+        (
+            "kind: machine\n",
+            "is not used: the operator looks at Machine of machine.openshift.io alone",
+        ),
+        (
+            "kind: INFRASTRUCTURE\n",
+            "is not used: the operator looks at Infrastructure of config.openshift.io alone",
+        ),
+    ] {
+        let input = format!("{head}{list}");
+        let planned = run(&["plan", "-f", "-"], &input);
+        assert!(
+            labelled(&planned, "note: ").iter().any(|note| note.contains(named)),
+            "{planned:?}"
+        );
+        let lacks = "the input lacks ConfigMap windows-instances";
+        run(&["plan", "-f", "-", "--strict"], &input).is_refused(2, &[lacks]);
+    }
+    for items in ["x", "{a: 1}"] {
+        let input = format!("kind: NodeList\nitems: {items}\n");
+        run(&["plan", "-f", "-"], &input).is_refused(2, &["document 1, field `items` is wrong"]);
+    }
+}
+
 #[test]
 fn an_object_that_is_given_twice_is_an_error_with_both_places() {
     let twice = format!("{ONE_OF_THREE}---\nkind: Node\nmetadata: {{name: win-1}}\n");

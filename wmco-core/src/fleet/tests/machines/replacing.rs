@@ -55,7 +55,7 @@ fn a_machine_that_nobody_makes_anew_is_kept() {
 }
 
 #[test]
-fn a_successor_with_other_user_data_would_refuse_us_too() {
+fn a_successor_that_would_be_no_node_is_not_asked_for() {
     for (change, words) in [
         (
             (|c: &mut Case| c.sets[0].user_data.name = "worker-user-data".into()) as fn(&mut Case),
@@ -68,6 +68,18 @@ fn a_successor_with_other_user_data_would_refuse_us_too() {
         (
             |c: &mut Case| c.sets[0].user_data.namespace = "default".into(),
             "userDataSecret.namespace of machineset win is \"default\"",
+        ),
+        (
+            |c: &mut Case| c.sets[0].os = Some("Linux".into()),
+            "labels[machine.openshift.io/os-id] of machineset win is \"Linux\", write \"Windows\"",
+        ),
+        (
+            |c: &mut Case| c.sets[0].os = None,
+            "labels[machine.openshift.io/os-id] of machineset win is missing, so the operator takes",
+        ),
+        (
+            |c: &mut Case| c.sets[0].ignores = true,
+            "ignore] of machineset win is true: the operator leaves such Machines alone, take the label off",
         ),
     ] {
         made(1).with(|c| c.refused = vec!["mac-1"]).with(change).look(|out| {
