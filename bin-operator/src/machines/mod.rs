@@ -84,16 +84,18 @@ fn strip(object: &mut DynamicObject) {
     object.metadata.managed_fields = None;
     object.metadata.annotations = None;
     if let Some(spec) = object.data.get_mut("spec").and_then(Value::as_object_mut) {
-        // What remains is how many Machines a MachineSet is to have, and with which user data.
-        let user_data = spec
-            .get_mut("template")
-            .and_then(|template| template.pointer_mut("/spec/providerSpec/value/userDataSecret"))
-            .map(Value::take);
+        // What remains is how many Machines a MachineSet is to have, with which labels and with which user data.
+        let mut template = spec.get_mut("template").map(Value::take);
         spec.retain(|key, _| key == "replicas");
-        if let Some(reference) = user_data {
-            let template =
-                json!({"spec": {"providerSpec": {"value": {"userDataSecret": reference}}}});
-            spec.insert("template".to_owned(), template);
+        if let Some(template) = &mut template {
+            let mut take = |path| template.pointer_mut(path).map(Value::take);
+            let labels = take("/metadata/labels").unwrap_or_default();
+            let reference = take("/spec/providerSpec/value/userDataSecret").unwrap_or_default();
+            let kept = json!({
+                "metadata": {"labels": labels},
+                "spec": {"providerSpec": {"value": {"userDataSecret": reference}}},
+            });
+            spec.insert("template".to_owned(), kept);
         }
     }
     if let Some(status) = object.data.get_mut("status").and_then(Value::as_object_mut) {

@@ -250,7 +250,7 @@ fn windows_machines_are_explained() {
     deleted["status"]["addresses"][1]["address"] = json!("win-bravo");
     insta::assert_snapshot!(checks(&explained(&[deleted])), @r"
     because  machine: Machine winworker-a has the name win-bravo, and it is being deleted
-    to do    leave it to cluster-machine-approver if the Machine does not run Windows, else see what the Machine lacks; or remove the entry of the host from windows-instances
+    to do    leave it to cluster-machine-approver if the Machine does not run Windows, else see what the Machine lacks, or whether it is to be left alone; or remove the entry of the host from windows-instances
     -> fail     machine        Machine winworker-a has the name win-bravo, and it is being deleted
     ");
     let twin = machine("winworker-b", "10.20.30.13");

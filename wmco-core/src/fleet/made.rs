@@ -1,6 +1,6 @@
 //! Machines of the Machine API, with their conflicts among each other and with the list.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::net::Ipv4Addr;
 
 use super::Because;
@@ -155,22 +155,6 @@ impl<'a> Made<'a> {
         }
         let of_machine = |node: &&NodeFacts| self.with_node.contains_key(node.uid.as_str());
         nodes.iter().filter(of_machine).map(|node| (node.uid.as_str(), node)).collect()
-    }
-
-    /// Names of deleted Nodes that Machines refer to, if another Node has the name now.
-    pub(super) fn other_nodes<'n>(&self, nodes: &'n [NodeFacts]) -> HashSet<&'n str> {
-        let referred = self.with_node.values().flatten();
-        let referred: HashMap<&str, &str> = referred
-            .filter_map(|machine| machine.facts.node.as_ref())
-            .map(|node| (node.name.as_str(), node.uid.as_str()))
-            .collect();
-        if referred.is_empty() {
-            return HashSet::new();
-        }
-        let is_other = |node: &&NodeFacts| {
-            referred.get(node.name.as_str()).is_some_and(|uid| *uid != node.uid)
-        };
-        nodes.iter().filter(is_other).map(|node| node.name.as_str()).collect()
     }
 }
 

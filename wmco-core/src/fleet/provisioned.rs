@@ -1,5 +1,8 @@
 //! Decides about each Machine.
 
+use std::cell::LazyCell;
+use std::collections::HashSet;
+
 use super::host::Host;
 use super::hosts::Hosts;
 use super::made::Made;
@@ -24,7 +27,10 @@ pub(super) fn decide<'a>(
     out: &mut Assignments<'a>,
 ) {
     let by_uid = made.nodes(observed.nodes);
-    let other_nodes = made.other_nodes(observed.nodes);
+    let names = LazyCell::new(|| -> HashSet<&str> {
+        observed.nodes.iter().map(|node| node.name.as_str()).collect()
+    });
+    let is_there = |name: &str| names.contains(name);
     for machine in made.machines() {
         let referred = machine.facts.node.as_ref();
         let node = referred.and_then(|node| by_uid.get(node.uid.as_str()).copied());
@@ -56,7 +62,7 @@ pub(super) fn decide<'a>(
                 } else if let Some(with) = with {
                     Because::NodeShared { with }
                 } else {
-                    of_node(machine, node, |name| other_nodes.contains(name))
+                    of_node(machine, node, is_there)
                 }
             }
         };
@@ -95,11 +101,11 @@ fn owner_of(
 fn of_node(
     machine: &Machine,
     node: Option<&NodeFacts>,
-    is_other: impl Fn(&str) -> bool,
+    is_there: impl Fn(&str) -> bool,
 ) -> Because {
     match (&machine.facts.node, node) {
         (_, Some(node)) if !node.is_windows() => Because::OtherSystem,
-        (Some(referred), None) if is_other(&referred.name) => {
+        (Some(referred), None) if !referred.uid.is_empty() && is_there(&referred.name) => {
             Because::OtherNode { node: referred.name.clone() }
         }
         (None, None) if machine.is_running() => Because::NodeNotTold,
