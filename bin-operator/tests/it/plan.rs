@@ -285,10 +285,8 @@ fn a_machine_that_would_be_replaced_and_one_that_would_be_kept_are_told_apart() 
         (
             "machines that are left alone",
             one.clone()
-                + &set(1, ours).replace(
-                    "Windows}",
-                    "Windows, \"windowsmachineconfig.openshift.io/ignore\": \"true\"}",
-                ),
+                + &set(1, ours)
+                    .replace("Windows}", &format!("Windows, {}: \"true\"}}", names::IGNORE_LABEL)),
             vec!["the operator leaves such Machines alone, take the label off"],
         ),
         (
