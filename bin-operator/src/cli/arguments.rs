@@ -7,7 +7,7 @@ use std::ffi::OsString;
 use anyhow::{Context as _, anyhow, bail};
 use clap::Parser as _;
 use clap::error::ErrorKind;
-use wmco_core::manifests;
+use wmco_core::manifests::{self, CACHE_FOLDER};
 use wmco_core::names::monitoring::EXPORTER_PORT;
 
 use super::{Args, Command};
@@ -31,6 +31,9 @@ pub(super) fn with_environment(
 /// # Errors
 /// What it says of them.
 pub(super) fn check(more: &str) -> anyhow::Result<()> {
+    if split(more).any(|option| option == "--") {
+        bail!("--args: leave -- out, for all of it are options");
+    }
     if more.contains(char::is_control) || more.contains("$(") {
         bail!(
             "--args: write options with blanks between them, without other blanks and without $(...)"
@@ -57,10 +60,19 @@ fn check_run(command: &Command) -> anyhow::Result<()> {
     let Command::Run(run) = command else { return Ok(()) };
     run.check_election().context("--args")?;
     let address = run.metrics_bind_address();
-    if address.port() != EXPORTER_PORT || address.ip().is_loopback() {
+    if address.port() != EXPORTER_PORT || !address.ip().is_unspecified() {
         bail!(
             "--args: leave --metrics-bind-address={address} out, for the Deployment's probes and the Service ask port \
              {EXPORTER_PORT} of the Pod's address"
+        );
+    }
+    if run.kubeconfig().is_some() {
+        bail!("--args: leave --kubeconfig out, for the Pod uses its service account");
+    }
+    if let Some(cache) = run.cache().filter(|cache| !cache.starts_with(CACHE_FOLDER)) {
+        bail!(
+            "--args: leave --cache={} out, for the container can write below {CACHE_FOLDER} only",
+            cache.display()
         );
     }
     Ok(())
@@ -106,8 +118,8 @@ mod tests {
         );
         let error = check("--leader-elect-lease-duration=10s").unwrap_err();
         assert!(format!("{error:#}").starts_with("--args: --leader-elect-"), "{error:#}");
-        assert!(check("--cache=/other").is_ok(), "it counts more than what the container says");
-        for wrong in ["--help", "--cache=/a\nb", "--cache=$(POD_NAME)"] {
+        assert!(check("--cache=/cache/b").is_ok(), "it counts more than what the container says");
+        for wrong in ["--help", "--cache=/a\nb", "--cache=$(POD_NAME)", "--", "-- --debugLogging"] {
             assert!(check(wrong).unwrap_err().to_string().starts_with("--args: "), "{wrong}");
         }
         for wrong in [
@@ -116,6 +128,9 @@ mod tests {
             "demo",
             "--metrics-bind-address=0.0.0.0:9999",
             "--metrics-bind-address=127.0.0.1:9182",
+            "--metrics-bind-address=10.0.0.1:9182",
+            "--kubeconfig=/root/.kube/config",
+            "--cache=/other",
         ] {
             let error = check(wrong).unwrap_err().to_string();
             assert!(

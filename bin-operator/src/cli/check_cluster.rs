@@ -105,12 +105,12 @@ impl Found {
             }
             let all = self.findings.len();
             let blocking = self.findings.iter().filter(|finding| finding.blocks()).count();
+            let so_far = if self.not_judged.is_empty() { "" } else { ", as far as it was judged" };
             let _ = match (all, blocking) {
-                (0, _) if !self.not_judged.is_empty() => {
-                    writeln!(text, "{what} is fit for Windows nodes, as far as it was judged")
+                (0, _) => writeln!(text, "{what} is fit for Windows nodes{so_far}"),
+                (_, 0) => {
+                    writeln!(text, "\n{what} is fit for Windows nodes{so_far}; findings: {all}")
                 }
-                (0, _) => writeln!(text, "{what} is fit for Windows nodes"),
-                (_, 0) => writeln!(text, "\n{what} is fit for Windows nodes; findings: {all}"),
                 _ => writeln!(
                     text,
                     "\n{what} is not fit for Windows nodes; findings: {all}, {blocking} that block"

@@ -132,6 +132,9 @@ fn report(row: &Row) -> String {
         text.push('\n');
     }
     let _ = match (&row.start_order, row.problems.len()) {
+        (Some(order), _) if order.is_empty() => {
+            writeln!(text, "fine, but without a service nodes run nothing")
+        }
         (Some(order), _) => writeln!(text, "fine, starts in this order: {}", order.join(", ")),
         (None, 1) => writeln!(text, "refused, 1 problem"),
         (None, problems) => writeln!(text, "refused, {problems} problems"),

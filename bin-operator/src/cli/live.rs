@@ -2,7 +2,7 @@
 
 use std::net::{AddrParseError, SocketAddr, TcpListener};
 use std::ops::RangeInclusive;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::Context as _;
@@ -99,6 +99,16 @@ impl Run {
     /// Address of the metrics and health endpoints.
     pub(super) const fn metrics_bind_address(&self) -> SocketAddr {
         self.metrics_bind_address
+    }
+
+    /// File of the cluster's address and of who we are there; `None`: that of the environment.
+    pub(super) fn kubeconfig(&self) -> Option<&Path> {
+        self.kubeconfig.as_deref()
+    }
+
+    /// Folder of the compressed payload; `None`: a temporary one.
+    pub(super) fn cache(&self) -> Option<&Path> {
+        self.cache.as_deref()
     }
 
     /// Whether the times of the leader election fit each other.

@@ -136,7 +136,7 @@ impl Plan {
         }
         self.output.print(&plan, || text(&plan))?;
         for finding in &findings {
-            tell("warning", &finding.to_string());
+            tell(if finding.blocks() { "blocks" } else { "warning" }, &finding.to_string());
         }
         let (open, wrong): (Vec<_>, Vec<_>) =
             entries.errors().partition(|error| error.is_pending());

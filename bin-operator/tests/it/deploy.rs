@@ -238,9 +238,11 @@ fn manifests_that_could_not_work_are_refused() {
         run(&[&["render", "manifests"], given].concat(), "").is_refused(1, &[problem]);
     };
     refused(&["--namespace", "Winc"], "`Winc` is no namespace");
-    for of_others in ["default", "kube-system", "kube-x", "openshift"] {
+    for of_others in ["default", "kube-system", "kube-x", "openshift", "openshift-config"] {
         refused(&["--namespace", of_others], "belongs to the cluster");
     }
+    let ours = run(&["render", "manifests", "--namespace", "openshift-windows-two"], "");
+    assert_eq!(ours.status, 0, "{ours:?}");
     refused(&["--image", "a/B"], "image `a/B` cannot be used");
     refused(&["--args=--debug"], "--args: unexpected argument '--debug'");
 }
@@ -279,6 +281,10 @@ fn a_bundle_that_could_not_be_installed_is_not_made() {
     refused(&["--catalog-image", "A B"], "catalogue's image `A B` cannot be used");
     refused(&["--bundle-image", "A B"], "bundle's image `A B` cannot be used");
     refused(&["--args=--help"], "--help and --version run nothing");
+    for range in ["", "all", ">=0.0.0 <=1.2.3"] {
+        let given = ["--bundle-version", "1.2.3", "--skip-range", range];
+        refused(&given, "cannot be used, write comparisons with versions");
+    }
 }
 
 #[test]

@@ -7,7 +7,10 @@ use crate::program::{Run, run};
 fn network(plug_in: &str) -> Value {
     json!({
         "apiVersion": "config.openshift.io/v1", "kind": "Network", "metadata": {"name": "cluster"},
-        "spec": {"networkType": plug_in, "serviceNetwork": ["172.30.0.0/16"]},
+        "spec": {
+            "networkType": plug_in, "serviceNetwork": ["172.30.0.0/16"],
+            "clusterNetwork": [{"cidr": "10.128.0.0/14", "hostPrefix": 23}],
+        },
     })
 }
 
@@ -51,6 +54,7 @@ fn a_warning_is_a_yes() {
     let run = check(&[infrastructure], &[]);
     assert_eq!(run.status, 0, "{run:?}");
     assert!(run.out.starts_with("warning  control-plane: "), "{}", run.out);
+    assert!(run.out.contains("nodes, as far as it was judged; findings: 1\n"), "{}", run.out);
 }
 
 fn config(kind: &str, members: &Value) -> Value {
@@ -150,5 +154,5 @@ fn a_plan_for_an_unfit_cluster_says_why_nothing_new_begins() {
     });
     let run = run(&["plan", "-f", "-"], &format!("{list}\n---\n{}", network("OpenShiftSDN")));
     assert!(run.out.contains("10.0.0.5: leave, because the cluster is not fit"), "{run:?}");
-    assert!(run.err.contains("warning: network-type: "), "{run:?}");
+    assert!(run.err.contains("blocks: network-type: "), "{run:?}");
 }

@@ -70,7 +70,7 @@ impl Bundle<'_> {
         if !is_dns_subdomain(&name) || *version == Version::new(0, 0, 0) {
             return Err(BundleError::Version { version: version.clone() });
         }
-        let is_range = |text: &str| check::range::contains(text, version).is_some();
+        let is_range = |text: &str| check::range::contains(text, version) == Some(false);
         if let Some(text) = self.skip_range.filter(|text| !is_range(text)) {
             let text = printable(cut(text, limits::FINDING_TEXT_BYTES));
             return Err(BundleError::SkipRange { text });
@@ -152,10 +152,10 @@ pub enum BundleError {
         /// Why the reference is invalid.
         problem: BadReference,
     },
-    /// Not a range of versions.
+    /// Not a range of other versions.
     #[error(
         "skip range `{text}` cannot be used, write comparisons with versions such as `>=1.0.0 <1.2.3`, further ranges \
-         after `||`"
+         after `||`, all without the bundle's own version"
     )]
     SkipRange {
         /// The input, shortened and printable.

@@ -40,8 +40,15 @@ pub(crate) use rights::rules;
 /// Image in manifests without a chosen image; kustomize replaces it.
 pub const IMAGE: &str = "wmco-operator";
 
-/// Namespaces of others, besides those that begin with `kube-`, which Kubernetes keeps for itself.
-const OF_OTHERS: [&str; 3] = ["default", "openshift", "openshift-machine-api"];
+/// Namespaces of others, besides those that begin with `kube-`, which Kubernetes keeps for itself, and with
+/// [`OF_OPENSHIFT`].
+const OF_OTHERS: [&str; 2] = ["default", "openshift"];
+
+/// What the names of OpenShift's own namespaces begin with.
+const OF_OPENSHIFT: &str = "openshift-";
+
+/// Those of these that are ours.
+const OURS: &str = "openshift-windows-";
 
 /// Choices of the user for an installation.
 #[derive(Clone, Copy, Debug)]
@@ -71,7 +78,8 @@ pub enum InstallationError {
     },
     /// A namespace of the cluster itself, or of everybody.
     #[error(
-        "namespace `{text}` belongs to the cluster, choose one for the operator alone: its labels restrict every pod there"
+        "namespace `{text}` belongs to the cluster, choose one for the operator alone, such as {DEFAULT_NAMESPACE}: its \
+         labels restrict every pod there"
     )]
     NamespaceOfOthers {
         /// The input.
@@ -88,7 +96,8 @@ impl<'a> Installation<'a> {
         if !is_dns_label(namespace) {
             return Err(InstallationError::Namespace { text: namespace.to_owned() });
         }
-        if OF_OTHERS.contains(&namespace) || namespace.starts_with("kube-") {
+        let is_openshift = namespace.starts_with(OF_OPENSHIFT) && !namespace.starts_with(OURS);
+        if is_openshift || OF_OTHERS.contains(&namespace) || namespace.starts_with("kube-") {
             return Err(InstallationError::NamespaceOfOthers { text: namespace.to_owned() });
         }
         match image.parse::<ImageReference>() {

@@ -147,7 +147,7 @@ fn release(seen: &HostSeen<'_>) -> Option<Finding> {
             Requirement::VxlanPort,
             format!("is {}, and the overlay's port is {port}", release.name),
             format!("port {} with that release", SUPPORTED.vxlan_port),
-            "leave hybridOverlayVXLANPort out of the cluster's network, or use a later release",
+            "use a later release, or set the overlay up anew without hybridOverlayVXLANPort where the platform can do without",
         )
     })
 }

@@ -10,7 +10,10 @@ use crate::support_matrix::SUPPORTED;
 pub(super) const NETWORK: &str = "networks.config.openshift.io/cluster";
 pub(super) const OPERATOR_NETWORK: &str = "networks.operator.openshift.io/cluster";
 
-/// Field of the latter with the networks of pods on Windows nodes.
+/// Field of the latter with the overlay network of Windows nodes.
+pub(super) const OVERLAY: &str = "spec.defaultNetwork.ovnKubernetesConfig.hybridOverlayConfig";
+
+/// Its field with the networks of pods on Windows nodes.
 pub(super) const OVERLAY_PODS: &str =
     "spec.defaultNetwork.ovnKubernetesConfig.hybridOverlayConfig.hybridClusterNetwork";
 
@@ -71,24 +74,39 @@ fn services(network: &Value) -> Option<Finding> {
 }
 
 fn pods(network: &Value) -> Vec<Finding> {
-    let finding = |index: usize, seen: String| Finding {
+    let finding = |severity, at: &str, seen: String| Finding {
         requirement: Requirement::ClusterNetwork,
-        severity: Severity::Blocking,
-        at: field(NETWORK, &format!("spec.clusterNetwork[{index}].cidr")),
+        severity,
+        at: field(NETWORK, at),
         seen,
-        needed: "a network of ordinary addresses, such as 10.128.0.0/14".to_owned(),
+        needed: "a network of ordinary IPv4 addresses, such as 10.128.0.0/14".to_owned(),
         next_step: "add pods' networks that Windows can reach, and move Linux nodes there"
             .to_owned(),
     };
-    let networks = cidrs(network.pointer("/spec/clusterNetwork")).into_iter().enumerate();
-    let found = networks.filter_map(|(index, network)| match network {
-        Ok(network) => {
-            let is = network.reserved()?;
-            Some(finding(index, in_reserved(&network, is)))
-        }
-        Err(text) => Some(finding(index, text)),
+    let list = network.pointer("/spec/clusterNetwork").filter(|list| !list.is_null());
+    let networks = cidrs(list);
+    if !networks.iter().any(|network| network.as_ref().is_ok_and(IpNetwork::is_ipv4)) {
+        // Nobody wrote any: there may be networks that this object does not show.
+        let severity = if list.is_none() { Severity::Warning } else { Severity::Blocking };
+        return vec![finding(severity, "spec.clusterNetwork", shown(list))];
+    }
+    let wrong = networks.into_iter().enumerate().filter_map(|(index, network)| {
+        let seen = match network {
+            Ok(network) => in_reserved(&network, network.reserved()?),
+            Err(text) => text,
+        };
+        let at = format!("spec.clusterNetwork[{index}].cidr");
+        Some(finding(Severity::Blocking, &at, seen))
     });
-    found.collect()
+    wrong.collect()
+}
+
+/// A next step that changes an overlay: the network operator refuses to change one that runs.
+pub(super) fn anew(change: &str) -> String {
+    format!(
+        "{change}; the network operator changes no overlay that runs: take `hybridOverlayConfig` out, wait until \
+         clusteroperator `network` progresses no more, and set it anew (pods on Windows have no network meanwhile)"
+    )
 }
 
 /// What is wrong with a network that has addresses of a reserved range.

@@ -3,8 +3,8 @@
 use serde_json::Value;
 
 use super::api_server::INFRASTRUCTURE;
-use super::network::{NETWORK, OPERATOR_NETWORK, OVERLAY_PODS, cidrs};
-use super::{ClusterSeen, Finding, Requirement, Severity, field};
+use super::network::{NETWORK, OPERATOR_NETWORK, OVERLAY_PODS, anew, cidrs};
+use super::{ClusterSeen, Finding, Requirement, Severity, field, shown};
 use crate::ip_network::IpNetwork;
 
 const SERVICES: &str = "spec.serviceNetwork";
@@ -36,6 +36,7 @@ pub(super) fn check(seen: &ClusterSeen, found: &mut Vec<Finding>) {
         let other = before.find(|other| other.network.overlaps(&named.network));
         found.extend(other.map(|other| finding(named, other)));
     }
+    found.extend(unreadable(seen));
     let around = around(seen);
     for named in networks.iter().filter(|named| named.list == OVERLAY_PODS) {
         // The addresses of Nodes come last, so none of them hides what blocks.
@@ -44,23 +45,34 @@ pub(super) fn check(seen: &ClusterSeen, found: &mut Vec<Finding>) {
     }
 }
 
-/// A network for pods on Windows that nothing else in the cluster uses, as far as it is known.
+/// A network for pods on Windows that nothing else in the cluster uses, as far as it is known; a word in its place if
+/// all of the examples are in use.
 pub(super) fn free(seen: &ClusterSeen) -> &'static str {
     let used: Vec<_> = networks(seen).into_iter().chain(around(seen)).collect();
     let is_free = |text: &&&str| {
         let network: Option<IpNetwork> = text.parse().ok();
         network.is_some_and(|network| !used.iter().any(|other| other.network.overlaps(&network)))
     };
-    EXAMPLES.iter().find(is_free).or(EXAMPLES.last()).copied().unwrap_or_default()
+    EXAMPLES.iter().find(is_free).copied().unwrap_or("NETWORK")
 }
 
-/// Networks that pods on Windows may have.
-const EXAMPLES: [&str; 4] = ["10.132.0.0/14", "10.140.0.0/14", "172.20.0.0/14", "192.168.0.0/16"];
+/// Private networks that pods on Windows may have, of all three ranges of RFC 1918.
+const EXAMPLES: [&str; 9] = [
+    "10.132.0.0/14",
+    "10.140.0.0/14",
+    "10.200.0.0/14",
+    "10.240.0.0/14",
+    "10.64.0.0/14",
+    "172.20.0.0/14",
+    "172.16.0.0/14",
+    "192.168.0.0/16",
+    "172.24.0.0/14",
+];
 
 /// Networks by which OVN-Kubernetes connects nodes: the fields that set each, the present one first, and its value where
 /// none does. Source:
 /// <https://docs.okd.io/latest/networking/ovn_kubernetes_network_provider/configure-ovn-kubernetes-subnets.html>.
-const OF_OVN: [([&str; 2], &str); 2] = [
+const OF_OVN: [([&str; 2], &str); 3] = [
     (
         [
             "spec.defaultNetwork.ovnKubernetesConfig.ipv4.internalJoinSubnet",
@@ -71,6 +83,10 @@ const OF_OVN: [([&str; 2], &str); 2] = [
     (
         ["spec.defaultNetwork.ovnKubernetesConfig.ipv4.internalTransitSwitchSubnet"; 2],
         "100.88.0.0/16",
+    ),
+    (
+        ["spec.defaultNetwork.ovnKubernetesConfig.gatewayConfig.ipv4.internalMasqueradeSubnet"; 2],
+        "169.254.0.0/17",
     ),
 ];
 
@@ -86,14 +102,8 @@ fn around(seen: &ClusterSeen) -> Vec<Named> {
     let named = |object, list: &'static str, field: String, text: &str| {
         Some(Named { object, list, field, network: text.parse().ok()?, in_both: false })
     };
-    let of_ovn = seen.operator_network.object().into_iter().flat_map(|asked| {
-        OF_OVN.iter().filter_map(move |([present, former], default)| {
-            let set =
-                |field: &&'static str| Some((*field, asked.pointer(&pointer(field))?.as_str()?));
-            let (field, text) =
-                [present, former].into_iter().find_map(set).unwrap_or((present, default));
-            named(OPERATOR_NETWORK, field, field.to_owned(), text)
-        })
+    let of_ovn = of_ovn(seen).filter_map(|(field, text)| {
+        named(OPERATOR_NETWORK, field, field.to_owned(), text.as_str()?)
     });
     let infrastructure = seen.infrastructure.object();
     let of_machines = OF_MACHINES.iter().flat_map(|list| {
@@ -108,6 +118,39 @@ fn around(seen: &ClusterSeen) -> Vec<Named> {
         node.addresses.iter().filter_map(network)
     });
     of_ovn.chain(of_machines).chain(of_nodes).collect()
+}
+
+/// The networks of OVN-Kubernetes with the field of each; an empty text is none.
+fn of_ovn(seen: &ClusterSeen) -> impl Iterator<Item = (&'static str, Value)> {
+    let asked = seen.operator_network.object().into_iter();
+    asked.flat_map(|asked| {
+        OF_OVN.iter().map(|([present, former], default)| {
+            let set = |field: &&'static str| {
+                let value = asked.pointer(&pointer(field))?;
+                let is_set = !value.is_null() && value.as_str() != Some("");
+                is_set.then(|| (*field, value.clone()))
+            };
+            let set = [present, former].into_iter().find_map(set);
+            set.unwrap_or_else(|| (present, (*default).into()))
+        })
+    })
+}
+
+/// Whether such a network has addresses of the overlay's is not known, where it cannot be read.
+fn unreadable(seen: &ClusterSeen) -> impl Iterator<Item = Finding> {
+    let is_network = |value: &Value| {
+        let text = value.as_str().unwrap_or_default();
+        text.parse().is_ok_and(|network: IpNetwork| network.is_ipv4())
+    };
+    let wrong = of_ovn(seen).filter(move |(_, value)| !is_network(value));
+    wrong.map(|(at, value)| Finding {
+        requirement: Requirement::NetworkOverlap,
+        severity: Severity::Warning,
+        at: field(OPERATOR_NETWORK, at),
+        seen: shown(Some(&value)),
+        needed: "an IPv4 network, by which OVN-Kubernetes connects nodes".to_owned(),
+        next_step: "correct it, or leave it out: OVN-Kubernetes chooses one then".to_owned(),
+    })
 }
 
 /// All networks that can be read. What the network operator is asked for counts beside what it has set up, where both
@@ -166,6 +209,9 @@ fn finding(named: &Named, other: &Named) -> Finding {
         at: field(named.object, &named.field),
         seen: format!("is {}, which has addresses of {}", named.network, other.network),
         needed: format!("a network apart from `{}` of {}", other.field, other.object),
-        next_step: "set one that nothing else in or around the cluster uses".to_owned(),
+        next_step: match named.list {
+            OVERLAY_PODS => anew("set one that nothing else in or around the cluster uses"),
+            _ => "set one that nothing else in or around the cluster uses".to_owned(),
+        },
     }
 }

@@ -3,16 +3,15 @@
 use serde_json::Value;
 
 use super::api_server::no_object;
-use super::network::{OPERATOR_NETWORK, OVERLAY_PODS, cidrs, in_reserved, plug_in};
+use super::network::{OPERATOR_NETWORK, OVERLAY, OVERLAY_PODS, anew, cidrs, in_reserved, plug_in};
 use super::{ClusterSeen, Finding, NodeSeen, Requirement, Seen, Severity, field, overlap, shown};
 use crate::ip_network::IpNetwork;
 use crate::support_matrix::{OtherVxlanPort, SUPPORTED, SupportedPlatform};
 
-const OVERLAY: &str = "spec.defaultNetwork.ovnKubernetesConfig.hybridOverlayConfig";
 const PORT: &str = "hybridOverlayVXLANPort";
 
-/// Linux nodes reach each other by it.
-const GENEVE_PORT: u16 = 6081;
+/// The port by which Linux nodes reach each other: its field, and its value where none is set.
+const GENEVE: (&str, u16) = ("/spec/defaultNetwork/ovnKubernetesConfig/genevePort", 6081);
 
 pub(super) fn check(seen: &ClusterSeen, found: &mut Vec<Finding>) {
     let network = match &seen.operator_network {
@@ -31,6 +30,14 @@ pub(super) fn check(seen: &ClusterSeen, found: &mut Vec<Finding>) {
     let networks = cidrs(list);
     if networks.is_empty() {
         found.push(pods(OVERLAY_PODS, shown(list)));
+    }
+    if networks.len() > 1 {
+        found.push(Finding {
+            severity: Severity::Warning,
+            needed: "one network: the overlay uses the first alone".to_owned(),
+            next_step: anew("write one that is large enough for the pods of all Windows nodes"),
+            ..pods(OVERLAY_PODS, format!("has {} networks", networks.len()))
+        });
     }
     for (index, network) in networks.iter().enumerate() {
         let at = format!("{OVERLAY_PODS}[{index}].cidr");
@@ -85,7 +92,7 @@ fn pods(at: &str, seen: String) -> Finding {
         seen,
         needed: "an IPv4 network of ordinary addresses for pods on Windows, such as 10.132.0.0/14"
             .to_owned(),
-        next_step: "set one that nothing else in or around the cluster uses".to_owned(),
+        next_step: anew("set one that nothing else in or around the cluster uses"),
     }
 }
 
@@ -100,9 +107,9 @@ fn undivided(entry: &Value, network: &IpNetwork, index: usize) -> Option<Finding
         at: field(OPERATOR_NETWORK, &format!("{OVERLAY_PODS}[{index}].hostPrefix")),
         seen: format!("{} in network {network}", shown(Some(prefix))),
         needed: "a longer prefix than that of the network, of at most 32".to_owned(),
-        next_step: format!(
-            "correct it: so long as the overlay does not read it nodes get parts of /{NODE_PREFIX}"
-        ),
+        next_step: anew(&format!(
+            "correct it when you set up the overlay again: so long as it is not read nodes get parts of /{NODE_PREFIX}"
+        )),
     })
 }
 
@@ -113,13 +120,15 @@ fn port(overlay: &Value, seen: &ClusterSeen, found: &mut Vec<Finding>) {
         at: field(OPERATOR_NETWORK, &format!("{OVERLAY}.{PORT}")),
         seen,
         needed,
-        next_step: next_step.to_owned(),
+        next_step: anew(next_step),
     };
+    let geneve = seen.operator_network.object().and_then(|network| network.pointer(GENEVE.0));
+    let geneve = geneve.and_then(Value::as_u64).unwrap_or(GENEVE.1.into());
     let set = overlay.get(PORT).filter(|port| !port.is_null());
     let read = |port: &Value| u16::try_from(port.as_u64()?).ok().filter(|port| *port > 0);
     let number = set.map_or(Some(SUPPORTED.vxlan_port), read);
-    let Some(number) = number.filter(|number| *number != GENEVE_PORT) else {
-        let needed = format!("a UDP port, a number from 1 to 65535 other than {GENEVE_PORT}");
+    let Some(number) = number.filter(|number| u64::from(*number) != geneve) else {
+        let needed = format!("a UDP port, a number from 1 to 65535 other than {geneve}");
         let default = SUPPORTED.vxlan_port;
         let next = format!(
             "correct it, or leave it out where the platform needs no other port than {default}"
@@ -131,10 +140,18 @@ fn port(overlay: &Value, seen: &ClusterSeen, found: &mut Vec<Finding>) {
     let name =
         platform.map_or_else(String::new, |platform| format!(" on platform {}", platform.name));
     let other = platform.map_or(OtherVxlanPort::Possible, |platform| platform.other_vxlan_port);
+    let cannot = |node: &&NodeSeen| {
+        SUPPORTED.windows(&node.windows).is_some_and(|release| !release.custom_vxlan_port)
+    };
+    let old = seen.nodes.iter().find(cannot);
     let wrong = match other {
         OtherVxlanPort::Required if is_default => Some((
             format!("another port than {number}{name}, which itself uses that one"),
-            "set a free one, such as 9898: pods on two Windows nodes may not reach each other else",
+            if old.is_some() {
+                "move to a release of Windows that can use another port, then set a free one, such as 9898"
+            } else {
+                "set a free one, such as 9898: pods on two Windows nodes may not reach each other else"
+            },
         )),
         OtherVxlanPort::No if !is_default => {
             Some((format!("port {}{name}", SUPPORTED.vxlan_port), "leave the port out"))
@@ -142,10 +159,7 @@ fn port(overlay: &Value, seen: &ClusterSeen, found: &mut Vec<Finding>) {
         _ => None,
     };
     found.extend(wrong.map(|(needed, next)| finding(Severity::Warning, shown(set), needed, next)));
-    let cannot = |node: &&NodeSeen| {
-        SUPPORTED.windows(&node.windows).is_some_and(|release| !release.custom_vxlan_port)
-    };
-    let Some(node) = seen.nodes.iter().find(cannot).filter(|_| !is_default) else { return };
+    let Some(node) = old.filter(|_| !is_default) else { return };
     let release = SUPPORTED.windows(&node.windows).map(|release| release.name.as_str());
     found.push(finding(
         Severity::Warning,

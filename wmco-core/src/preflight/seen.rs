@@ -5,6 +5,7 @@ use serde_json::Value;
 
 use crate::names;
 use crate::proxy::ProxyError;
+use crate::text::printable;
 
 /// The cluster's objects for the preflight checks. Objects that were not read are [`Unknown`](Seen::Unknown), and
 /// give no findings.
@@ -95,7 +96,7 @@ impl NodeSeen {
         let addresses = node.status.iter().flat_map(|status| status.addresses.iter().flatten());
         let addresses = addresses.filter(|it| it.type_ == INTERNAL_IP);
         (os == names::OS_WINDOWS).then(|| Self {
-            name: node.metadata.name.clone().unwrap_or_default(),
+            name: printable(node.metadata.name.as_deref().unwrap_or_default()),
             kubelet: info.kubelet_version.clone(),
             windows: info.kernel_version.clone(),
             addresses: addresses.map(|it| it.address.clone()).collect(),

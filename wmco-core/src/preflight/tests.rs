@@ -196,6 +196,26 @@ fn no_kubelet_holds_up_new_work_by_its_addresses() {
     }
 }
 
+fn of_ovn(seen: &mut ClusterSeen) -> &mut Value {
+    let Seen::Object(network) = &mut seen.operator_network else { panic!("there is no object") };
+    &mut network["spec"]["defaultNetwork"]["ovnKubernetesConfig"]
+}
+
+/// OVN-Kubernetes has a network of its own then.
+#[test]
+fn an_empty_join_switch_is_none() {
+    let mut seen = fine();
+    of_ovn(&mut seen)["ipv4"] =
+        json!({"internalJoinSubnet": "", "internalTransitSwitchSubnet": null});
+    assert_eq!(cluster(&seen), []);
+    set(
+        &mut seen.operator_network,
+        OVERLAY,
+        json!({"hybridClusterNetwork": [{"cidr": "100.64.0.0/14"}]}),
+    );
+    assert_eq!(cluster(&seen).len(), 1);
+}
+
 #[test]
 fn situations_of_the_network() {
     let services = |texts: Value| told(|seen| set(&mut seen.network, SERVICES, texts));
@@ -288,6 +308,59 @@ fn situations_of_the_network() {
 }
 
 #[test]
+fn situations_of_networks_around_the_overlay() {
+    let ovn = |members: Value| {
+        told(|seen| {
+            let Value::Object(members) = members else { panic!("{members}") };
+            of_ovn(seen).as_object_mut().unwrap().extend(members);
+        })
+    };
+    let of_pods = |list| told(|seen| set(&mut seen.network, "/spec/clusterNetwork", list));
+    let situations = [
+        (
+            "no overlay where all usual networks are in use",
+            told(|seen| {
+                set(&mut seen.operator_network, OVERLAY, Value::Null);
+                let all = json!([{"cidr": "10.0.0.0/8"}, {"cidr": "192.168.0.0/16"}]);
+                set(&mut seen.network, "/spec/clusterNetwork", all);
+                set(&mut seen.network, SERVICES, json!(["172.16.0.0/12"]));
+            }),
+        ),
+        (
+            "an overlay by the port of Linux nodes, which is another one",
+            told(|seen| {
+                set(&mut seen.infrastructure, "/status/platformStatus/type", json!("None"));
+                let pods = json!([{"cidr": "10.132.0.0/14"}]);
+                let overlay = json!({"hybridClusterNetwork": pods, "hybridOverlayVXLANPort": 9000});
+                set(&mut seen.operator_network, OVERLAY, overlay);
+                of_ovn(seen)["genevePort"] = 9000.into();
+            }),
+        ),
+        (
+            "an overlay over a join switch",
+            ovn(json!({"ipv4": {"internalJoinSubnet": "10.134.0.0/16"}})),
+        ),
+        ("a join switch of nonsense", ovn(json!({"v4InternalSubnet": "ten\n"}))),
+        (
+            "an overlay over masqueraded addresses",
+            ovn(json!({"gatewayConfig": {"ipv4": {"internalMasqueradeSubnet": "10.132.0.0/28"}}})),
+        ),
+        (
+            "the usual port and Windows Server 2019 on vSphere",
+            told(|seen| {
+                set(&mut seen.infrastructure, "/status/platformStatus/type", json!("VSphere"));
+                seen.nodes.push(node("win-old", "v1.36.2", "10.0.17763.5830"));
+            }),
+        ),
+        ("pods of which nothing is written", of_pods(Value::Null)),
+        ("pods without a network", of_pods(json!([]))),
+        ("pods by IPv6 alone", of_pods(json!([{"cidr": "fd01::/48"}]))),
+        ("pods whose networks are a text", of_pods(json!("10.128.0.0/14"))),
+    ];
+    insta::assert_snapshot!(under_names(&situations));
+}
+
+#[test]
 fn situations_of_objects_that_the_installation_writes() {
     let situations = [
         (
@@ -349,6 +422,23 @@ fn situations_of_the_cluster() {
         (
             "an update that fails",
             told(|seen| set(&mut seen.cluster_version, "/status/conditions", failing)),
+        ),
+        (
+            "an update whose words have a password",
+            told(|seen| {
+                let message = "cannot get \"https://bob:hush@mirror.test/graph\": 407";
+                let conditions = json!([{"type": "Failing", "status": "True", "message": message}]);
+                set(&mut seen.cluster_version, "/status/conditions", conditions);
+            }),
+        ),
+        (
+            "an update that fails with an empty message",
+            told(|seen| {
+                let conditions = json!([
+                    {"type": "Failing", "status": "True", "message": "", "reason": "NoEtcd"},
+                ]);
+                set(&mut seen.cluster_version, "/status/conditions", conditions);
+            }),
         ),
         (
             "a cluster that does not work",

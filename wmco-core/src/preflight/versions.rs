@@ -5,6 +5,7 @@ use serde_json::Value;
 use super::api_server::no_object;
 use super::{ClusterSeen, Finding, NodeSeen, Requirement, Seen, Severity, field, quoted, shown};
 use crate::support_matrix::{Minor, SUPPORTED};
+use crate::text::without_user;
 
 const CLUSTER_VERSION: &str = "clusterversions.config.openshift.io/version";
 
@@ -76,7 +77,9 @@ fn failing(seen: &ClusterSeen) -> Option<Finding> {
     };
     let (kind, status, failing) =
         [("Failing", "True"), ("Available", "False")].into_iter().find_map(find)?;
-    let why = text(failing, "message").or_else(|| text(failing, "reason")).unwrap_or_default();
+    let why = ["message", "reason"].into_iter().filter_map(|name| text(failing, name));
+    let why = why.map(|text| without_passwords(&text)).find(|text| !text.is_empty());
+    let why = why.unwrap_or_default();
     Some(Finding {
         requirement: Requirement::ClusterVersion,
         severity: Severity::Warning,
@@ -90,6 +93,12 @@ fn failing(seen: &ClusterSeen) -> Option<Finding> {
         next_step: "see `kubectl get clusteroperators` for who fails, before you add Windows nodes"
             .to_owned(),
     })
+}
+
+/// The text with the host of each URL, but not with its user.
+fn without_passwords(text: &str) -> String {
+    let word = |word| if str::contains(word, "://") { without_user(word) } else { word.into() };
+    text.split(' ').map(word).collect::<Vec<_>>().join(" ")
 }
 
 fn skew(server: Minor, nodes: &[NodeSeen]) -> Option<Finding> {

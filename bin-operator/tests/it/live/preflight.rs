@@ -33,7 +33,10 @@ fn set_network(stage: &Stage, plug_in: &str, services: &str) {
     let network = json!({
         "apiVersion": "config.openshift.io/v1", "kind": "Network",
         "metadata": {"name": objects::CLUSTER},
-        "spec": {"networkType": plug_in, "serviceNetwork": [services]},
+        "spec": {
+            "networkType": plug_in, "serviceNetwork": [services],
+            "clusterNetwork": [{"cidr": "10.128.0.0/14", "hostPrefix": 23}],
+        },
     });
     stage.cluster.put(&network).unwrap();
 }
