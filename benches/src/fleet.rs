@@ -46,7 +46,7 @@ impl Fleet {
                 host_name: Some(format!("WIN-{n}")),
                 username: Some("sealed".to_owned()),
                 pinned: Some(format!("SHA256:{n}")),
-                closed_for: Some(format!("SHA256:{n}")),
+                root_closed_with_host_key: Some(format!("SHA256:{n}")),
                 ..HostRecord::default()
             };
             let json = serde_json::to_string(&record).unwrap_or_default();

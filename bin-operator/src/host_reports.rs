@@ -158,12 +158,15 @@ impl HostReports {
 
     /// Those of `addresses` whose hosts nobody has tried to look at in vain; the others are
     /// forgotten when they are not asked for.
-    pub fn untried<'a>(&self, addresses: impl Iterator<Item = &'a str>) -> BTreeSet<String> {
+    pub fn never_contacted<'a>(
+        &self,
+        addresses: impl Iterator<Item = &'a str>,
+    ) -> BTreeSet<String> {
         let mut tried = self.tried.lock().unwrap_or_else(PoisonError::into_inner);
-        let (known, untried): (BTreeSet<_>, BTreeSet<_>) =
+        let (known, never_contacted): (BTreeSet<_>, BTreeSet<_>) =
             addresses.map(str::to_owned).partition(|address| tried.contains(address));
         *tried = known;
-        untried
+        never_contacted
     }
 
     /// Forgets what hosts said that are not in `known` any more.

@@ -72,7 +72,7 @@ impl Owned {
             contention.problems().for_each(|problem| failures.found(problem.clone()));
             for problem in failures.end_pass(Instant::now()) {
                 tracing::warn!(problem = problem.text, "{}", problem.about.consequence());
-                self.announcer.wrong(&problem);
+                self.announcer.told(&problem);
             }
             look = tokio::select! {
                 () = stop.cancelled() => return,

@@ -98,6 +98,11 @@ impl Problem {
         Self { text, reason: events::SETTING_NOT_APPLIED, about: About::Settings, topic: None }
     }
 
+    /// Whether it only asks for the next step of what goes well.
+    pub fn is_good_news(&self) -> bool {
+        self.reason == events::KEY_EXCHANGED
+    }
+
     /// What its Events are counted by, beside the object that they are recorded on.
     pub fn subject(&self) -> &str {
         match &self.topic {

@@ -213,7 +213,7 @@ pub const SUCCESSOR_PATIENCE: SignedDuration = SignedDuration::from_mins(30);
 
 /// Number of replaced Machines of a MachineSet without a working successor at which replacing stops, so that an
 /// administrator can check why new Machines refuse our key. Ours.
-pub const REPLACED_IN_VAIN: usize = 3;
+pub const FAILED_SUCCESSORS: usize = 3;
 
 /// How long a host of the Machine API may refuse our key before its Machine is replaced: its user data may still be
 /// running. Source: `docs/contract/machines.md`, MACH12.

@@ -2,7 +2,7 @@
 //!
 //! Any key of the Secret may be used to log in to a host. During a rotation, the next key is added to a host
 //! through the current key and proven by a login with the next key alone; only when every host accepts it, the
-//! current key is removed from one host after another. The [record](crate::host_record::HostRecord::lets_in) of
+//! current key is removed from one host after another. The [record](crate::host_record::HostRecord::accepted_key) of
 //! each host says which key it accepts. Source: `docs/contract/lifecycle.md`, LIFE35 to LIFE37.
 
 use schemars::JsonSchema;
@@ -24,7 +24,7 @@ use crate::host_record::HostRecord;
 /// let keys = LoginKeys::rotating(rotation);
 /// let mut record = HostRecord::default();
 /// assert_eq!(keys.offered(Some(&record)), [from, to]);
-/// record.lets_in = Some(to);
+/// record.accepted_key = Some(to);
 /// assert_eq!(keys.offered(Some(&record)), [to, from]);
 /// Ok::<(), wmco_core::authorized_key::BadAuthorizedKey>(())
 /// ```
@@ -93,8 +93,8 @@ impl LoginKeys {
     /// The key that a host accepts but that is no longer in the Secret, if the current key was removed from the
     /// host: then the Secret is wrong, not the host.
     pub fn lost(&self, record: Option<&HostRecord>) -> Option<Sha256> {
-        let record = record.filter(|record| record.key_removed == Some(self.current))?;
-        record.lets_in.filter(|key| !self.offered(None).contains(key))
+        let record = record.filter(|record| record.removed_key == Some(self.current))?;
+        record.accepted_key.filter(|key| !self.offered(None).contains(key))
     }
 
     /// Identifies a set of keys, whatever their order.
@@ -113,13 +113,13 @@ impl LoginKeys {
 impl KeyRotation {
     /// Whether a host is known to accept the next key.
     pub fn is_proven(&self, record: Option<&HostRecord>) -> bool {
-        record.is_some_and(|record| record.lets_in == Some(self.to.hash()))
+        record.is_some_and(|record| record.accepted_key == Some(self.to.hash()))
     }
 
     /// Whether the current key was removed from the host.
     pub fn is_over(&self, record: Option<&HostRecord>) -> bool {
         let from = Some(self.from.hash());
-        self.is_proven(record) && record.is_some_and(|record| record.key_removed == from)
+        self.is_proven(record) && record.is_some_and(|record| record.removed_key == from)
     }
 
     /// The exchange that is due on a host; `may_remove` is set once every host accepts the next key.
@@ -150,15 +150,15 @@ pub(crate) mod tests {
     fn a_host_is_offered_first_what_it_is_known_to_let_in() {
         let keys = LoginKeys::rotating(rotation());
         let [from, to] = [rotation().from.hash(), rotation().to.hash()];
-        let known = |lets_in| HostRecord { lets_in, ..HostRecord::default() };
+        let known = |accepted_key| HostRecord { accepted_key, ..HostRecord::default() };
         let gone = Some(Sha256::of(b"the key of a rotation before"));
-        for (lets_in, offered) in [
+        for (accepted_key, offered) in [
             (None, [from, to]),
             (Some(from), [from, to]),
             (Some(to), [to, from]),
             (gone, [from, to]),
         ] {
-            assert_eq!(keys.offered(Some(&known(lets_in))), offered, "{lets_in:?}");
+            assert_eq!(keys.offered(Some(&known(accepted_key))), offered, "{accepted_key:?}");
         }
         assert_eq!(keys.offered(None), [from, to]);
         assert_eq!(LoginKeys::one(to).offered(Some(&known(Some(from)))), [to]);

@@ -105,8 +105,8 @@ impl Announcer {
         put(self.origin(machine.as_ref()));
     }
 
-    /// Something is wrong with what people or others of the cluster wrote.
-    pub fn wrong(&self, problem: &Problem) {
+    /// Something is wrong with what people or others of the cluster wrote, or it is their turn.
+    pub fn told(&self, problem: &Problem) {
         let Problem { text, reason, about, .. } = problem;
         let on = match about {
             About::Cluster | About::Instances | About::Settings => self.origin(None),
@@ -117,7 +117,9 @@ impl Announcer {
             About::OperatorCondition(name) => self.operator_condition(name),
             About::Namespace => self.own_namespace(),
         };
-        self.publish(EventType::Warning, reason, text, &on, problem.subject());
+        let good = problem.is_good_news();
+        let type_ = if good { EventType::Normal } else { EventType::Warning };
+        self.publish(type_, reason, text, &on, problem.subject());
     }
 
     /// The cluster's Prometheus scrapes the exporters on nodes from now on, or no more.

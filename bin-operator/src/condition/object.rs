@@ -146,7 +146,7 @@ impl Object {
         let about = About::OperatorCondition(self.name.clone());
         let problem =
             Problem { text, reason: events::OPERATOR_CONDITION_ERROR, about, topic: None };
-        self.announcer.wrong(&problem);
+        self.announcer.told(&problem);
     }
 }
 

@@ -206,7 +206,7 @@ impl Fleet {
             right_user_data: right_user_data.as_deref(),
             hosts: &view.hosts,
             host_names: &view.host_names,
-            untried: &view.untried,
+            never_contacted: &view.never_contacted,
         };
         let mut assignments = memory.pass(&desired, &observed, running);
         self.instances = assignments.instances.len();
@@ -417,8 +417,12 @@ impl Fleet {
     /// Tells people of new problems, once each.
     fn tell(&mut self, problems: &Found) {
         for problem in self.problems.update(problems, Instant::now()) {
-            tracing::warn!(problem = %problem.text, "{}", problem.about.consequence());
-            self.executor.announcer.wrong(&problem);
+            if problem.is_good_news() {
+                tracing::info!("{}", problem.text);
+            } else {
+                tracing::warn!(problem = %problem.text, "{}", problem.about.consequence());
+            }
+            self.executor.announcer.told(&problem);
         }
     }
 }

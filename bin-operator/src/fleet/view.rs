@@ -30,7 +30,7 @@ pub(super) struct View {
     pub(super) reported: BTreeMap<String, String>,
     /// Those and others by which hosts are known.
     pub(super) host_names: BTreeMap<String, BTreeSet<String>>,
-    pub(super) untried: BTreeSet<String>,
+    pub(super) never_contacted: BTreeSet<String>,
 }
 
 /// The Machines as they were read last.
@@ -98,7 +98,8 @@ impl View {
             is_listed,
             guard: RemovalGuard { most: config.guard_removals, confirmed: list.confirmed },
             host_names: fleet::host_names(&entries, &answers, &names, &hosts),
-            untried: host_reports.untried(entries.instances().map(|entry| entry.address.as_str())),
+            never_contacted: host_reports
+                .never_contacted(entries.instances().map(|entry| entry.address.as_str())),
             machines,
             reported,
             hosts,

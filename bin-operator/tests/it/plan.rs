@@ -185,7 +185,7 @@ fn a_rotation_is_shown_host_by_host() {
     let shown = about_keys(&run);
     assert!(shown.len() == 2 && shown.iter().all(|line| line.starts_with(&add)), "{}", run.out);
     // The machine does not let it in yet, so the one before stays on the entry's host, too.
-    let proven = format!(r#", "letsIn": "{}""#, hash(&new));
+    let proven = format!(r#", "acceptedKey": "{}""#, hash(&new));
     let run = plan("off", &(configured(&hash(&old), &proven) + &both));
     assert_eq!(about_keys(&run).len(), 1, "{}", run.out);
     let alone = configured(&hash(&old), &proven).replace("Running", "Deleting");
@@ -260,7 +260,7 @@ fn a_machine_that_would_be_replaced_and_one_that_would_be_kept_are_told_apart() 
     let gone = |count: u8| {
         let records = (1..=count).map(|number| {
             format!(
-                "  gone-{number}_machine_host: '{{\"machine\": \"g{number}\", \"replacedIn\": \"win\"}}'\n"
+                "  gone-{number}_machine_host: '{{\"machine\": \"g{number}\", \"replacementMachineSet\": \"win\"}}'\n"
             )
         });
         let records: String = records.collect();
@@ -561,7 +561,7 @@ kind: ConfigMap
 metadata: {{name: windows-ssh-host-keys}}
 data:
   {kept}
-  10.0.0.1_host: '{{"ipv4": "10.0.0.1", "node": "win-1", "pinned": "{0}", "closedFor": "{0}"}}'
+  10.0.0.1_host: '{{"ipv4": "10.0.0.1", "node": "win-1", "pinned": "{0}", "rootClosedWithHostKey": "{0}"}}'
 ---
 kind: Node
 metadata: {{name: win-1, uid: "1", labels: {{kubernetes.io/os: windows}}, annotations: {{{annotations}}}}}

@@ -127,7 +127,7 @@ pub enum Held {
     UserDataFresh,
     /// Several Machines of its MachineSet were replaced, and the set has not been healthy since: another one would
     /// refuse our key, too.
-    InVain {
+    SuccessorsFailed {
         /// Number of replaced Machines.
         replaced: usize,
     },
@@ -233,7 +233,7 @@ impl fmt::Display for Held {
             Self::UserDataFresh => f.write_str(
                 "the user data of new machines were written a moment ago, and may be changed again",
             ),
-            Self::InVain { replaced } => {
+            Self::SuccessorsFailed { replaced } => {
                 write!(f, "{replaced} of its machineset were replaced and none of them works")
             }
             Self::TooMany => f.write_str("its machineset has more machines than it is to have"),

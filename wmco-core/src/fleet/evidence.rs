@@ -2,7 +2,7 @@
 
 use super::host::Host;
 use super::hosts::Hosts;
-use super::made::Made;
+use super::machine_index::MachineIndex;
 use super::node::{Kind, Node};
 use crate::facts::NodeFacts;
 
@@ -12,14 +12,14 @@ pub(super) struct Evidence<'a> {
     /// By the number of the first host that has the Node in its record.
     on_record: Vec<Option<usize>>,
     /// By the number of the first host at an address of the Node.
-    at: Vec<Few>,
+    at: Vec<NodeNumbers>,
     /// By the number of the host that the Node claims to be made from.
-    made_from: Vec<Few>,
+    made_from: Vec<NodeNumbers>,
 }
 
 /// Numbers of Nodes.
 #[derive(Clone, Default)]
-enum Few {
+enum NodeNumbers {
     #[default]
     None,
     One(usize),
@@ -28,13 +28,13 @@ enum Few {
 
 impl<'a> Evidence<'a> {
     /// Scans each Node once.
-    pub(super) fn of(nodes: &'a [NodeFacts], hosts: &Hosts<'a>, made: &Made<'_>) -> Self {
+    pub(super) fn of(nodes: &'a [NodeFacts], hosts: &Hosts<'a>, made: &MachineIndex<'_>) -> Self {
         let count = hosts.all().len();
         let mut evidence = Self {
             nodes: Vec::with_capacity(nodes.len()),
             on_record: vec![None; count],
-            at: vec![Few::None; count],
-            made_from: vec![Few::None; count],
+            at: vec![NodeNumbers::None; count],
+            made_from: vec![NodeNumbers::None; count],
         };
         for (number, facts) in nodes.iter().enumerate() {
             let node = Node::read(number, facts, made);
@@ -85,8 +85,8 @@ impl<'a> Evidence<'a> {
         self.listed(self.made_from.get(host.number))
     }
 
-    fn listed(&self, few: Option<&Few>) -> impl Iterator<Item = Node<'a>> {
-        let numbers = few.map_or(&[][..], Few::as_slice);
+    fn listed(&self, few: Option<&NodeNumbers>) -> impl Iterator<Item = Node<'a>> {
+        let numbers = few.map_or(&[][..], NodeNumbers::as_slice);
         numbers.iter().filter_map(|number| self.node(*number))
     }
 
@@ -95,7 +95,7 @@ impl<'a> Evidence<'a> {
     }
 }
 
-impl Few {
+impl NodeNumbers {
     fn as_slice(&self) -> &[usize] {
         match self {
             Self::None => &[],

@@ -1,6 +1,6 @@
 //! Removals that wait for an administrator's confirmation.
 
-use super::side_by_side::Beside;
+use super::ascending::Ascending;
 use super::{Assignment, Assignments, Because, Intent, Notice, RemovalGuard};
 use crate::host_record::{KnownHosts, RecordChange};
 
@@ -10,7 +10,7 @@ pub(super) fn hold_back(guard: RemovalGuard, known: &KnownHosts, out: &mut Assig
     let Some(most) = guard.most else { return };
     let is_removal = |intent: &Intent| matches!(intent, Intent::Remove(_));
     let mut pending = Vec::new();
-    let mut records = Beside::new(known.records());
+    let mut records = Ascending::new(known.records());
     for instance in out.instances.iter_mut().filter(|i| is_removal(&i.intent)) {
         // A host without a record cannot be reached.
         if records.at(&instance.address).is_some_and(|record| !record.removal_confirmed) {

@@ -5,7 +5,7 @@ use std::net::Ipv4Addr;
 
 use super::unlisted::{Former, Unlisted};
 use crate::facts::NodeFacts;
-use crate::host_record::{HostRecord, Kept};
+use crate::host_record::{HostRecord, StoredHost};
 use crate::instances::{AlsoNamed, EntryError, Instance};
 
 /// A host that a Node may belong to: listed, or recorded and no longer listed.
@@ -23,7 +23,7 @@ pub(super) struct Host<'a> {
     /// The number of the first host with that IPv4 address.
     pub(super) first_at_ipv4: Option<usize>,
     /// Its data in the ConfigMap of host keys.
-    pub(super) kept: Kept<'a>,
+    pub(super) kept: StoredHost<'a>,
     /// Whether its record confirms its removal.
     pub(super) removal_confirmed: bool,
     /// Records of the same host under addresses that are no longer listed; the first counts most.
@@ -33,7 +33,7 @@ pub(super) struct Host<'a> {
     /// The names that the host is known by.
     pub(super) names: Option<&'a BTreeSet<String>>,
     /// Whether the host has never been contacted.
-    pub(super) is_untried: bool,
+    pub(super) is_never_contacted: bool,
 }
 
 impl<'a> Host<'a> {
@@ -42,13 +42,18 @@ impl<'a> Host<'a> {
         address: &'a str,
         entry: &'a Result<Instance, EntryError>,
         also: &'a BTreeSet<AlsoNamed>,
-        kept: Kept<'a>,
+        kept: StoredHost<'a>,
         names: Option<&'a BTreeSet<String>>,
-        is_untried: bool,
+        is_never_contacted: bool,
     ) -> Self {
         let ipv4 = entry.as_ref().ok().map(|instance| instance.ipv4);
         let also = Some(also).filter(|also| !also.is_empty());
-        Self { entry: Some(entry), also, is_untried, ..Self::new(address, ipv4, kept, names) }
+        Self {
+            entry: Some(entry),
+            also,
+            is_never_contacted,
+            ..Self::new(address, ipv4, kept, names)
+        }
     }
 
     /// Makes a host that is recorded but not listed; `None` if it continues under another address.
@@ -60,7 +65,7 @@ impl<'a> Host<'a> {
     fn new(
         address: &'a str,
         ipv4: Option<Ipv4Addr>,
-        kept: Kept<'a>,
+        kept: StoredHost<'a>,
         names: Option<&'a BTreeSet<String>>,
     ) -> Self {
         Self {
@@ -75,7 +80,7 @@ impl<'a> Host<'a> {
             former: Vec::new(),
             listed_first: None,
             names,
-            is_untried: false,
+            is_never_contacted: false,
         }
     }
 

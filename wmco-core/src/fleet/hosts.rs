@@ -5,10 +5,10 @@ use std::collections::HashMap;
 use std::net::Ipv4Addr;
 
 use super::Observed;
+use super::ascending::{Ascending, side_by_side};
 use super::by_address::ByAddress;
 use super::host::{Host, forms};
 use super::same_host::{self, SharedKeys};
-use super::side_by_side::{Beside, side_by_side};
 use super::unlisted::Unlisted;
 use crate::facts::NodeFacts;
 use crate::instances::Entries;
@@ -46,8 +46,9 @@ struct Damaged<'a> {
 impl<'a> Hosts<'a> {
     pub(super) fn of(entries: Option<&'a Entries>, observed: &Observed<'a>) -> Self {
         let mut names =
-            Beside::new(observed.host_names.iter().map(|(a, names)| (a.as_str(), names)));
-        let mut untried = Beside::new(observed.untried.iter().map(|a| (a.as_str(), ())));
+            Ascending::new(observed.host_names.iter().map(|(a, names)| (a.as_str(), names)));
+        let mut never_contacted =
+            Ascending::new(observed.never_contacted.iter().map(|a| (a.as_str(), ())));
         let listed = || {
             let with_names = |entries: &'a Entries| {
                 entries.iter().map(|(key, entry)| (key, (entry, entries.names_of(key))))
@@ -64,9 +65,9 @@ impl<'a> Hosts<'a> {
             let names = names.at(address);
             match entry {
                 Some((entry, also)) => {
-                    let is_untried = untried.at(address).is_some();
+                    let is_never_contacted = never_contacted.at(address).is_some();
                     shared_keys.add(hosts.all.len(), kept.record);
-                    hosts.push(Host::listed(address, entry, also, kept, names, is_untried));
+                    hosts.push(Host::listed(address, entry, also, kept, names, is_never_contacted));
                 }
                 None => hosts.unlisted.push(Unlisted { address, kept, names, successor: None }),
             }

@@ -60,7 +60,7 @@ pub struct Observed<'a> {
     pub host_names: &'a BTreeMap<String, BTreeSet<String>>,
     /// Addresses of entries whose hosts have never been contacted. Such an entry may be another address of a host
     /// that was listed before.
-    pub untried: &'a BTreeSet<String>,
+    pub never_contacted: &'a BTreeSet<String>,
 }
 
 /// The limit for simultaneous removals. By default there is none, as in the Go operator.
@@ -113,7 +113,7 @@ impl<'a> Observed<'a> {
             right_user_data: None,
             hosts: &NO_HOSTS,
             host_names: &NO_HOST_NAMES,
-            untried: &NO_NAMES,
+            never_contacted: &NO_NAMES,
         }
     }
 }

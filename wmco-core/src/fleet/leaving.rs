@@ -7,8 +7,8 @@ use super::claimed::ClaimedEntries;
 use super::evidence::Evidence;
 use super::host::{Host, forms};
 use super::hosts::Hosts;
-use super::made::Made;
-use super::matching::{Matching, Stand};
+use super::machine_index::MachineIndex;
+use super::matching::{Matching, NodeOfHost};
 use super::node::{Kind, Node, contested, shows};
 use super::{Assignment, Assignments, Because, Intent, Observed, shown_address};
 use crate::facts::NodeFacts;
@@ -20,7 +20,7 @@ use crate::names;
 /// to be contacted for the first time.
 pub(super) fn decide<'a>(
     hosts: &Hosts<'a>,
-    made: &Made<'a>,
+    made: &MachineIndex<'a>,
     evidence: &Evidence<'a>,
     matching: &Matching<'a>,
     observed: &Observed<'a>,
@@ -55,7 +55,7 @@ pub(super) fn decide<'a>(
 /// Inputs of the decision.
 struct Leaving<'a, 'b> {
     hosts: &'b Hosts<'a>,
-    made: &'b Made<'a>,
+    made: &'b MachineIndex<'a>,
     matching: &'b Matching<'a>,
     observed: &'b Observed<'a>,
     entries: ClaimedEntries<'a, 'b>,
@@ -77,10 +77,10 @@ impl<'a> Leaving<'a, '_> {
         let stand = self.matching.stand(host);
         let node = stand.node().map(|node| node.facts);
         let because = match stand {
-            Stand::Contested(nodes) => contested(nodes),
-            Stand::Node(node) if node.kind == Kind::OtherSystem => Because::OtherSystem,
-            Stand::Node(node) if node.kind == Kind::FromMachine => Because::MachineBehind,
-            Stand::Node(_) | Stand::Nobody => {
+            NodeOfHost::Contested(nodes) => contested(nodes),
+            NodeOfHost::Node(node) if node.kind == Kind::OtherSystem => Because::OtherSystem,
+            NodeOfHost::Node(node) if node.kind == Kind::FromMachine => Because::MachineBehind,
+            NodeOfHost::Node(_) | NodeOfHost::Nobody => {
                 let claimed = node.and_then(|node| {
                     self.entries
                         .claimed_by(node)

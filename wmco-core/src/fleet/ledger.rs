@@ -9,8 +9,9 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
-use super::made::Made;
-use super::replaced::{Health, Replaced, is_configured};
+use super::health::{Health, is_configured};
+use super::machine_index::MachineIndex;
+use super::replacements::Replacements;
 use super::{Assignment, Because, DisruptionPermit, Intent, Observed};
 use crate::facts::NodeFacts;
 use crate::machines::name_in;
@@ -51,7 +52,7 @@ impl<'a> Ledger<'a> {
     /// The lines that Nodes, permits and replacements of Machines make. `marked` are the [`marked`] Nodes.
     pub(super) fn of(
         health: &Health<'a>,
-        replaced: &Replaced<'a>,
+        replaced: &Replacements<'a>,
         marked: &[&'a NodeFacts],
         instances: &[Assignment<'a>],
     ) -> Self {
@@ -87,7 +88,7 @@ impl<'a> Ledger<'a> {
     pub(super) fn hand_out(
         &mut self,
         health: &Health<'a>,
-        replaced: &Replaced<'a>,
+        replaced: &Replacements<'a>,
         instances: &mut [Assignment<'a>],
     ) {
         let (observed, blocked) = (health.observed, health.desired.blocked);
@@ -168,7 +169,7 @@ impl<'a> Ledger<'a> {
 /// lost its annotations may still be that of a Machine, and a deleted Node disrupts nothing once its host was given up.
 pub(super) fn marked<'a>(
     instances: &[Assignment<'_>],
-    made: &Made<'_>,
+    made: &MachineIndex<'_>,
     observed: &Observed<'a>,
 ) -> Vec<&'a NodeFacts> {
     let at_work = instances.iter().filter(|i| i.because != Because::NodeDeleted);

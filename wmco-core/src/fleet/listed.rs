@@ -3,8 +3,8 @@
 use super::evidence::Evidence;
 use super::host::Host;
 use super::hosts::Hosts;
-use super::made::Made;
-use super::matching::{Matching, Stand};
+use super::machine_index::MachineIndex;
+use super::matching::{Matching, NodeOfHost};
 use super::node::{Kind, contested};
 use super::{Assignment, Assignments, Because, Intent};
 use crate::host_record::RecordChange;
@@ -13,7 +13,7 @@ use crate::host_record::RecordChange;
 /// contacted for the first time.
 pub(super) fn decide<'a>(
     hosts: &Hosts<'a>,
-    made: &Made<'a>,
+    made: &MachineIndex<'a>,
     evidence: &Evidence<'a>,
     matching: &Matching<'a>,
     out: &mut Assignments<'a>,
@@ -38,18 +38,18 @@ pub(super) fn decide<'a>(
                 } else {
                     Because::EntryBroken
                 }),
-                (Some(_), Stand::Contested(nodes)) => contested(nodes),
-                (Some(_), Stand::Node(node)) if node.kind == Kind::OtherSystem => {
+                (Some(_), NodeOfHost::Contested(nodes)) => contested(nodes),
+                (Some(_), NodeOfHost::Node(node)) if node.kind == Kind::OtherSystem => {
                     Because::OtherSystem
                 }
-                (Some(_), Stand::Node(node)) if node.kind == Kind::FromMachine => {
+                (Some(_), NodeOfHost::Node(node)) if node.kind == Kind::FromMachine => {
                     Because::MachineBehind
                 }
                 (Some(first), stand) => {
                     let first = taken.get_mut(first).map(|first| *first.get_or_insert(address));
                     let shown = || match stand {
-                        Stand::Nobody => matching.maybe_same_host(host, hosts, evidence),
-                        Stand::Node(_) | Stand::Contested(_) => None,
+                        NodeOfHost::Nobody => matching.maybe_same_host(host, hosts, evidence),
+                        NodeOfHost::Node(_) | NodeOfHost::Contested(_) => None,
                     };
                     let seen = || host.listed_first.and_then(|first| hosts.numbered(first));
                     let other = first.filter(|first| *first != address);
@@ -90,5 +90,5 @@ pub(super) fn decide<'a>(
 
 /// Whether no login to the host has ever succeeded or been tried.
 fn is_unseen(host: &Host<'_>) -> bool {
-    host.is_untried && host.kept.record.is_none_or(|record| record.pinned.is_none())
+    host.is_never_contacted && host.kept.record.is_none_or(|record| record.pinned.is_none())
 }

@@ -13,7 +13,7 @@ use super::node::Node;
 
 /// The Node of a host.
 #[derive(Clone, Debug, Default)]
-pub(super) enum Stand<'a> {
+pub(super) enum NodeOfHost<'a> {
     /// No Node.
     #[default]
     Nobody,
@@ -23,7 +23,7 @@ pub(super) enum Stand<'a> {
     Contested(Vec<Node<'a>>),
 }
 
-impl<'a> Stand<'a> {
+impl<'a> NodeOfHost<'a> {
     /// The Node, if it is certain.
     pub(super) fn node(&self) -> Option<Node<'a>> {
         match self {
@@ -45,7 +45,7 @@ enum Role {
 /// The result for all hosts.
 pub(super) struct Matching<'a> {
     /// By the host's number.
-    stands: Vec<Stand<'a>>,
+    stands: Vec<NodeOfHost<'a>>,
     /// By the host's number: whether a name of the host is the Node's name.
     confirmed: Vec<bool>,
     /// By the Node's number.
@@ -59,7 +59,7 @@ impl<'a> Matching<'a> {
     pub(super) fn of(hosts: &Hosts<'a>, evidence: &Evidence<'a>) -> Self {
         let count = hosts.all().len();
         let mut matching = Self {
-            stands: vec![Stand::Nobody; count],
+            stands: vec![NodeOfHost::Nobody; count],
             confirmed: vec![false; count],
             roles: vec![None; evidence.nodes().len()],
         };
@@ -91,8 +91,8 @@ impl<'a> Matching<'a> {
         matching
     }
 
-    pub(super) fn stand(&self, host: &Host<'_>) -> &Stand<'a> {
-        self.stands.get(host.number).unwrap_or(&Stand::Nobody)
+    pub(super) fn stand(&self, host: &Host<'_>) -> &NodeOfHost<'a> {
+        self.stands.get(host.number).unwrap_or(&NodeOfHost::Nobody)
     }
 
     /// Whether the host's own name is the Node's name, so that both agree.
@@ -136,7 +136,7 @@ impl<'a> Matching<'a> {
     }
 
     fn is_open(&self, host: &Host<'_>) -> bool {
-        matches!(self.stand(host), Stand::Nobody)
+        matches!(self.stand(host), NodeOfHost::Nobody)
     }
 
     /// Assigns the best Nodes found to a host that has none yet.
@@ -145,8 +145,8 @@ impl<'a> Matching<'a> {
         let free: Vec<Node<'a>> = found.filter(|node| self.role(*node).is_none()).collect();
         let (stand, role) = match free.as_slice() {
             [] => return,
-            [node] => (Stand::Node(*node), Role::StandsFor(host.number)),
-            several => (Stand::Contested(several.to_vec()), Role::Contests(host.number)),
+            [node] => (NodeOfHost::Node(*node), Role::StandsFor(host.number)),
+            several => (NodeOfHost::Contested(several.to_vec()), Role::Contests(host.number)),
         };
         if let Some(open) = self.stands.get_mut(host.number) {
             *open = stand;

@@ -21,6 +21,7 @@
 //! The steps to configure a node ([`node`](crate::node)).
 #![expect(clippy::ref_option_ref, reason = "serde hands a field to its serializer by reference")]
 
+mod ascending;
 mod because;
 mod blocked;
 mod by_address;
@@ -29,6 +30,7 @@ mod evidence;
 mod forgotten;
 mod grants;
 mod guard;
+mod health;
 mod host;
 mod host_names;
 mod hosts;
@@ -38,7 +40,7 @@ mod leaving;
 mod ledger;
 mod listed;
 mod logins;
-mod made;
+mod machine_index;
 mod matching;
 mod max_unavailable;
 mod memory;
@@ -47,12 +49,11 @@ mod notice;
 mod permit;
 mod provisioned;
 mod recalled;
-mod replaced;
 mod replacement;
+mod replacements;
 mod replacing;
 mod rotation;
 mod same_host;
-mod side_by_side;
 mod slot_waits;
 #[cfg(test)]
 mod tests;
@@ -67,25 +68,26 @@ use std::fmt;
 use schemars::JsonSchema;
 use serde::{Serialize, Serializer};
 
+use ascending::Ascending;
 pub use because::{Because, Held};
 use evidence::Evidence;
+use health::Health;
 pub use host_names::host_names;
 use hosts::Hosts;
 pub use inputs::{Desired, Observed, RemovalGuard};
 pub use intent::Intent;
 use ledger::Ledger;
 pub use logins::{LoginResult, LoginTry};
-use made::Made;
+use machine_index::MachineIndex;
 use matching::Matching;
 pub use max_unavailable::{MaxUnavailable, NoMaxUnavailable};
 pub use memory::{Memory, Patience};
 pub use notice::{Hold, Notice, Others, Topic};
 pub use permit::{DisruptionPermit, ReplacementPermit};
 use recalled::Recalled;
-use replaced::{Health, Replaced};
 pub use replacement::Replacement;
+use replacements::Replacements;
 pub use rotation::Rotation;
-use side_by_side::Beside;
 pub use slot_waits::{SlotWait, SlotWaits};
 use user_data::UserData;
 
@@ -179,7 +181,7 @@ fn decide<'a>(
     recalled: &'a Recalled,
 ) -> Assignments<'a> {
     let hosts = Hosts::of(desired.entries, observed);
-    let made = Made::of(desired.machines);
+    let made = MachineIndex::of(desired.machines);
     let mut out = Assignments::default();
     provisioned::decide(&made, &hosts, desired.entries.is_some(), observed, &mut out);
     if desired.entries.is_some() {
@@ -196,7 +198,7 @@ fn decide<'a>(
         Rotation::of(rotation, desired, observed.hosts, recalled.user_data, &out.instances)
     });
     let health = Health::of(desired, observed, recalled, &out.instances);
-    let replaced = Replaced::of(&health, &out.instances);
+    let replaced = Replacements::of(&health, &out.instances);
     let marked = ledger::marked(&out.instances, &made, observed);
     out.disrupted = marked.iter().map(|node| node.name.as_str()).collect();
     let mut ledger = Ledger::of(&health, &replaced, &marked, &out.instances);
@@ -223,7 +225,7 @@ fn decide<'a>(
 fn by_entries<'a>(
     observed: &Observed<'a>,
     hosts: &Hosts<'a>,
-    made: &Made<'a>,
+    made: &MachineIndex<'a>,
     out: &mut Assignments<'a>,
 ) {
     let evidence = Evidence::of(observed.nodes, hosts, made);
@@ -239,14 +241,14 @@ fn by_entries<'a>(
 /// reports of hosts.
 pub fn nodes_of(entries: &Entries, nodes: &[NodeFacts]) -> BTreeMap<String, String> {
     let desired = Desired { budget: 0, ..Desired::new(Some(entries), "") };
-    let mut listed = Beside::new(entries.iter());
+    let mut listed = Ascending::new(entries.iter());
     let found = reconcile(&desired, &Observed::new(nodes)).instances.into_iter();
     let of_listed = found.filter(|found| listed.at(&found.address).is_some());
     of_listed.filter_map(|found| Some((found.address, found.node?.name.clone()))).collect()
 }
 
 /// Leaves every node of ours as it is, because the desired instances are unknown.
-fn unknown_list<'a>(observed: &Observed<'a>, made: &Made<'a>, out: &mut Assignments<'a>) {
+fn unknown_list<'a>(observed: &Observed<'a>, made: &MachineIndex<'a>, out: &mut Assignments<'a>) {
     let is_ours = |node: &&NodeFacts| node.is_windows() && node.is_byoh() && !made.is_behind(node);
     let left = |node: &'a NodeFacts| Assignment {
         address: shown_address(node),

@@ -3,7 +3,7 @@
 use std::net::Ipv4Addr;
 
 use super::Because;
-use super::made::Made;
+use super::machine_index::MachineIndex;
 use crate::facts::NodeFacts;
 use crate::names;
 
@@ -32,7 +32,7 @@ pub(super) enum Kind {
 }
 
 impl<'a> Node<'a> {
-    pub(super) fn read(number: usize, facts: &'a NodeFacts, made: &Made<'_>) -> Self {
+    pub(super) fn read(number: usize, facts: &'a NodeFacts, made: &MachineIndex<'_>) -> Self {
         Self {
             number,
             facts,
@@ -48,7 +48,7 @@ impl<'a> Node<'a> {
 }
 
 impl Kind {
-    fn of(node: &NodeFacts, made: &Made<'_>) -> Self {
+    fn of(node: &NodeFacts, made: &MachineIndex<'_>) -> Self {
         if !node.is_windows() {
             Self::OtherSystem
         } else if made.is_behind(node) {

@@ -8,10 +8,11 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::evidence::Evidence;
+use super::health::Health;
 use super::hosts::Hosts;
-use super::matching::{Matching, Stand};
+use super::matching::{Matching, NodeOfHost};
 use super::recalled::Recalled;
-use super::replaced::{Health, Replaced};
+use super::replacements::Replacements;
 use super::{Assignment, Assignments, Because, Held, Rotation};
 use crate::facts::NodeFacts;
 use crate::host_record::HostRecord;
@@ -201,10 +202,10 @@ pub(super) fn of_claims(
         (Because::MayBeListed { address }, Some(node)) => {
             let host = hosts.named(address).filter(|host| host.is_listed() && host.ipv4.is_some());
             host.is_some_and(|host| match matching.stand(host) {
-                Stand::Nobody => true,
+                NodeOfHost::Nobody => true,
                 // The notice about the contested host covers it.
-                Stand::Contested(_) => false,
-                Stand::Node(_) => !is_claim(address, node),
+                NodeOfHost::Contested(_) => false,
+                NodeOfHost::Node(_) => !is_claim(address, node),
             })
         }
         _ => false,
@@ -244,7 +245,7 @@ pub(super) fn of_left(health: &Health<'_>, out: &Assignments<'_>) -> BTreeSet<No
 }
 
 /// Notices about deleted Machines without a successor.
-pub(super) fn of_replaced(machines: &Machines, replaced: &Replaced<'_>) -> BTreeSet<Notice> {
+pub(super) fn of_replaced(machines: &Machines, replaced: &Replacements<'_>) -> BTreeSet<Notice> {
     let gone = replaced.iter().filter(|(machine, _)| machines.get(machine).is_none());
     let notice = |(machine, set): (&str, &str)| Notice::NotReplaced {
         machine: machine.to_owned(),
@@ -435,7 +436,7 @@ fn next_step(because: &Because, node: Option<&str>) -> Option<String> {
             }
             Held::UserDataDue => format!("see why secret {USER_DATA_SECRET} is not changed"),
             Held::UserDataFresh => format!("see who else writes secret {USER_DATA_SECRET}"),
-            Held::InVain { .. } => {
+            Held::SuccessorsFailed { .. } => {
                 "see whether the image of its machineset runs the user data that it is given, then delete those \
                  of the machineset that are not ready"
                     .to_owned()

@@ -5,9 +5,9 @@ use std::collections::HashSet;
 
 use super::host::Host;
 use super::hosts::Hosts;
-use super::made::Made;
+use super::machine_index::MachineIndex;
 use super::node::shows;
-use super::replaced::Replaced;
+use super::replacements::Replacements;
 use super::{Assignment, Assignments, Because, Intent, Observed};
 use crate::facts::NodeFacts;
 use crate::host_record::HostRecord;
@@ -20,7 +20,7 @@ use crate::machines::{Machine, Machines, key};
 /// Only the list and the Machine API count, no report of a host or its Node. If they contradict each other, all
 /// affected instances are left.
 pub(super) fn decide<'a>(
-    made: &Made<'a>,
+    made: &MachineIndex<'a>,
     hosts: &Hosts<'a>,
     is_listed: bool,
     observed: &Observed<'a>,
@@ -87,7 +87,7 @@ fn owner_of(
     node: &NodeFacts,
     machine: &Machine,
     hosts: &Hosts<'_>,
-    made: &Made<'_>,
+    made: &MachineIndex<'_>,
     is_listed: bool,
 ) -> Option<String> {
     let mut shown =
@@ -130,7 +130,7 @@ fn formerly(instance: &Instance, hosts: &Hosts<'_>, observed: &Observed<'_>) -> 
 pub(super) fn forgotten_keys(
     machines: &Machines,
     observed: &Observed<'_>,
-    replaced: &Replaced<'_>,
+    replaced: &Replacements<'_>,
 ) -> Vec<String> {
     let mut forgotten = Vec::new();
     for (name, kept) in observed.hosts.of_machines() {

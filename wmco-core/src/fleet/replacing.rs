@@ -9,8 +9,9 @@
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::health::{Health, works};
 use super::ledger::Ledger;
-use super::replaced::{Health, Replaced, is_gone, works};
+use super::replacements::{Replacements, is_gone};
 use super::{
     Assignment, Assignments, Because, Held, Intent, Replacement, ReplacementPermit, UserData,
 };
@@ -24,7 +25,7 @@ use crate::machines::{Machine, Machines, Unfit, key};
 /// fills the place that its MachineSet holds because of it.
 pub(super) fn hand_out<'a>(
     health: &Health<'a>,
-    mut replaced: Replaced<'a>,
+    mut replaced: Replacements<'a>,
     mut ledger: Ledger<'a>,
     out: &mut Assignments<'a>,
 ) {
@@ -62,9 +63,10 @@ pub(super) fn hand_out<'a>(
                 replaced.begin(machine, &set.name, of);
                 let address = key(name);
                 let record = observed.hosts.record(&address);
-                let is_noted = record.is_some_and(|it| it.replaced_in.as_ref() == Some(&set.name));
+                let is_noted =
+                    record.is_some_and(|it| it.replacement_machine_set.as_ref() == Some(&set.name));
                 // What is noted of the MachineSet may be old: the Machine may have waited since.
-                if !is_noted || record.is_some_and(|it| it.replaced_of != of) {
+                if !is_noted || record.is_some_and(|it| it.machines_before != of) {
                     let set = set.name.clone();
                     out.changes.insert(address, RecordChange::ToReplace { set, of });
                 }
@@ -91,7 +93,8 @@ pub(super) fn hand_out<'a>(
 fn no_longer(health: &Health<'_>, refusing: &BTreeSet<&str>, out: &mut Assignments<'_>) {
     let Health { observed, recalled, machines, .. } = *health;
     for (name, kept) in observed.hosts.of_machines() {
-        let Some(record) = kept.record.filter(|record| record.replaced_in.is_some()) else {
+        let Some(record) = kept.record.filter(|record| record.replacement_machine_set.is_some())
+        else {
             continue;
         };
         let goes_on = refusing.contains(name) || recalled.replaced.contains(name);
@@ -182,9 +185,7 @@ impl<'a> Gate<'a> {
             let names = machines.iter().map(|machine| machine.facts.name.as_str()).collect();
             let out_of_order = machines.iter().filter_map(|machine| {
                 let assignment = health.assignment(machine, instances);
-                let is_well =
-                    machine.instance == Err(Unfit::Ignored) || assignment.is_some_and(works);
-                (!is_well).then_some(())?;
+                (!health.is_working(machine, instances)).then_some(())?;
                 let refuses = refusing.contains(machine.facts.name.as_str());
                 let outage = Outage::of(machine, assignment, refuses, health);
                 Some((machine.facts.name.as_str(), outage))
@@ -222,7 +223,7 @@ impl<'a> Gate<'a> {
         machine: &'a Machine,
         assignment: &Assignment<'_>,
         health: &Health<'a>,
-        replaced: &Replaced<'a>,
+        replaced: &Replacements<'a>,
     ) -> Result<&'a MachineSetFacts, Held> {
         let set = set_of(machine, health.machines)?;
         let record = self.hosts.record(&assignment.address);
@@ -244,8 +245,8 @@ impl<'a> Gate<'a> {
             && !was_node(machine)
             && !let_us_in(&assignment.address, self.hosts);
         let waits_for_successor = matches!(turn, Err(Held::Unhealthy { .. }));
-        if gone >= limits::REPLACED_IN_VAIN && (is_new || waits_for_successor) {
-            return Err(Held::InVain { replaced: gone });
+        if gone >= limits::FAILED_SUCCESSORS && (is_new || waits_for_successor) {
+            return Err(Held::SuccessorsFailed { replaced: gone });
         }
         match siblings.names.len().cmp(&set.replicas) {
             Ordering::Greater => return Err(Held::TooMany),

@@ -11,7 +11,7 @@ use serde::Serialize;
 
 use super::recalled::Recalled;
 use super::{Assignment, Desired, UserData};
-use crate::host_record::{HostRecord, Kept, KnownHosts};
+use crate::host_record::{HostRecord, KnownHosts, StoredHost};
 use crate::login_keys::{KeyExchange, KeyRotation};
 use crate::machines::{Machine, Unfit, key};
 
@@ -72,7 +72,7 @@ impl Rotation {
             };
             known.insert(assignment.address.clone());
         }
-        let lacks = |kept: Kept<'_>| {
+        let lacks = |kept: StoredHost<'_>| {
             let is_due = |it: &HostRecord| !it.is_untouched() && !rotation.is_proven(Some(it));
             kept.is_damaged || kept.record.is_some_and(is_due)
         };

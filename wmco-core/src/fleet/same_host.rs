@@ -6,7 +6,7 @@ use std::net::Ipv4Addr;
 
 use super::host::Host;
 use super::unlisted::{Former, Successor, Unlisted};
-use crate::host_record::{HostRecord, Kept};
+use crate::host_record::{HostRecord, StoredHost};
 
 /// Records that are not listed, by facts that identify their hosts.
 #[derive(Default)]
@@ -160,7 +160,7 @@ impl<'a> SharedKeys<'a> {
 }
 
 /// Records that a host continues under another address, with the data `kept` there. The first such address counts.
-fn goes_on<'a>(unlisted: &mut [Unlisted<'a>], former: Former<'a>, kept: Kept<'a>) {
+fn goes_on<'a>(unlisted: &mut [Unlisted<'a>], former: Former<'a>, kept: StoredHost<'a>) {
     if let Some(one) = unlisted.get_mut(former.number) {
         one.successor.get_or_insert(Successor { kept });
     }

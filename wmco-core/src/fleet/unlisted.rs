@@ -2,12 +2,12 @@
 
 use std::collections::BTreeSet;
 
-use crate::host_record::{HostRecord, Kept};
+use crate::host_record::{HostRecord, StoredHost};
 
 /// Stored data under an address that is not listed: of a host that left or was renamed, or of a jump host.
 pub(super) struct Unlisted<'a> {
     pub(super) address: &'a str,
-    pub(super) kept: Kept<'a>,
+    pub(super) kept: StoredHost<'a>,
     /// The known names of its host.
     pub(super) names: Option<&'a BTreeSet<String>>,
     /// The other address under which its host continues, if there is one.
@@ -18,7 +18,7 @@ pub(super) struct Unlisted<'a> {
 #[derive(Clone, Copy)]
 pub(super) struct Successor<'a> {
     /// The data stored there.
-    pub(super) kept: Kept<'a>,
+    pub(super) kept: StoredHost<'a>,
 }
 
 /// The record of a host under an address that is not listed.
@@ -27,7 +27,7 @@ pub(super) struct Former<'a> {
     /// Its number among all unlisted data.
     pub(super) number: usize,
     pub(super) address: &'a str,
-    pub(super) kept: Kept<'a>,
+    pub(super) kept: StoredHost<'a>,
     pub(super) record: &'a HostRecord,
 }
 

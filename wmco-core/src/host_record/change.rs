@@ -193,24 +193,32 @@ impl RecordChange {
             Self::LetsIn(key) => {
                 let before = there()?;
                 // A key removed while another key was proven may be on the host again.
-                let key_removed = before.key_removed.filter(|_| before.lets_in == *key);
-                HostRecord { lets_in: *key, key_removed, ..before }
+                let removed_key = before.removed_key.filter(|_| before.accepted_key == *key);
+                HostRecord { accepted_key: *key, removed_key, ..before }
             }
-            Self::KeyRemoved(key) => HostRecord { key_removed: Some(*key), ..there()? },
+            Self::KeyRemoved(key) => HostRecord { removed_key: Some(*key), ..there()? },
             Self::Replaced { machine, set, of } => {
                 let lost = || HostRecord { machine: machine.clone(), ..HostRecord::default() };
                 let before = record.clone().unwrap_or_else(lost);
                 // Another Machine has taken its name.
                 if before.machine == *machine {
-                    HostRecord { replaced_in: Some(set.clone()), replaced_of: *of, ..before }
+                    HostRecord {
+                        replacement_machine_set: Some(set.clone()),
+                        machines_before: *of,
+                        ..before
+                    }
                 } else {
                     before
                 }
             }
-            Self::ToReplace { set, of } => {
-                HostRecord { replaced_in: Some(set.clone()), replaced_of: *of, ..there()? }
+            Self::ToReplace { set, of } => HostRecord {
+                replacement_machine_set: Some(set.clone()),
+                machines_before: *of,
+                ..there()?
+            },
+            Self::ToKeep => {
+                HostRecord { replacement_machine_set: None, machines_before: None, ..there()? }
             }
-            Self::ToKeep => HostRecord { replaced_in: None, replaced_of: None, ..there()? },
             Self::Pinned { key, jump } => {
                 let mut changed = there()?.showing(key);
                 if let Some((name, key)) = jump {
@@ -221,7 +229,8 @@ impl RecordChange {
             Self::Seen { key, host_name, root } => {
                 let before = there()?;
                 HostRecord {
-                    closed_for: (*root == RootAccess::Closed).then(|| key.fingerprint()),
+                    root_closed_with_host_key: (*root == RootAccess::Closed)
+                        .then(|| key.fingerprint()),
                     host_name: host_name.clone().or(before.host_name.clone()),
                     // The key may have been pinned by this connection only.
                     ..before.showing(key)
@@ -286,15 +295,17 @@ impl ListedHost {
             host_name: known.host_name.or_else(|| before.host_name.clone()),
             pinned: known.pinned.or_else(|| before.pinned.clone()),
             jump_pinned: known.jump_pinned.or_else(|| before.jump_pinned.clone()),
-            closed_for: known
-                .closed_for
-                .or_else(|| before.closed_for.clone().filter(|_| is_there(before))),
-            replaced_in: known.replaced_in.or_else(|| before.replaced_in.clone()),
-            replaced_of: known.replaced_of.or(before.replaced_of),
+            root_closed_with_host_key: known
+                .root_closed_with_host_key
+                .or_else(|| before.root_closed_with_host_key.clone().filter(|_| is_there(before))),
+            replacement_machine_set: known
+                .replacement_machine_set
+                .or_else(|| before.replacement_machine_set.clone()),
+            machines_before: known.machines_before.or(before.machines_before),
             // Another address may lead to another host, and another jump host may refuse the key; a new proof is
             // cheap.
-            lets_in: known.lets_in.or(before.lets_in.filter(|_| is_way(before))),
-            key_removed: known.key_removed.or(before.key_removed.filter(|_| is_way(before))),
+            accepted_key: known.accepted_key.or(before.accepted_key.filter(|_| is_way(before))),
+            removed_key: known.removed_key.or(before.removed_key.filter(|_| is_way(before))),
             ..known
         })
     }

@@ -21,7 +21,7 @@ pub struct KnownHosts(BTreeMap<String, Values>);
 
 /// Data under one name: of a host by its listed address, of a jump host by its key's name.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Kept<'a> {
+pub(crate) struct StoredHost<'a> {
     /// The text of the pinned key.
     pub(crate) pin: Option<&'a str>,
     /// The record, if it can be read.
@@ -117,24 +117,24 @@ impl KnownHosts {
     }
 
     /// Data of hosts of Machines, by the Machine's name.
-    pub(crate) fn of_machines(&self) -> impl Iterator<Item = (&str, Kept<'_>)> {
+    pub(crate) fn of_machines(&self) -> impl Iterator<Item = (&str, StoredHost<'_>)> {
         self.all().filter_map(|(key, kept)| Some((key.strip_suffix(MACHINE_KEY_SUFFIX)?, kept)))
     }
 
     /// All other data, by name.
-    pub(crate) fn of_others(&self) -> impl Iterator<Item = (&str, Kept<'_>)> {
+    pub(crate) fn of_others(&self) -> impl Iterator<Item = (&str, StoredHost<'_>)> {
         self.all().filter(|(key, _)| !key.ends_with(MACHINE_KEY_SUFFIX))
     }
 
     /// All data, by name.
-    fn all(&self) -> impl Iterator<Item = (&str, Kept<'_>)> {
+    fn all(&self) -> impl Iterator<Item = (&str, StoredHost<'_>)> {
         self.0.iter().map(|(name, values)| (name.as_str(), values.kept()))
     }
 }
 
 impl Values {
-    fn kept(&self) -> Kept<'_> {
-        Kept {
+    fn kept(&self) -> StoredHost<'_> {
+        StoredHost {
             pin: self.pin.as_ref().map(|pin| pin.text.as_str()),
             record: self.record.as_ref(),
             is_damaged: self.is_damaged,

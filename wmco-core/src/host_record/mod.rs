@@ -14,8 +14,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
 
 pub use change::{ListedHost, RecordChange, RecordRefused};
-pub(crate) use known::Kept;
 pub use known::KnownHosts;
+pub(crate) use known::StoredHost;
 pub use records::{Records, TooManyListed, fit};
 
 use crate::digest::Sha256;
@@ -24,7 +24,7 @@ use crate::names::objects::{HOST_KEYS_CONFIG_MAP, HOST_RECORD_SUFFIX};
 
 /// The record of a host, a JSON value of the ConfigMap [`HOST_KEYS_CONFIG_MAP`] under [`HostRecord::key_name`].
 ///
-/// An unknown fact is absent. Fields of a later version are ignored.
+/// An unknown fact is absent. Fields of a later version are ignored, and the names that fields had before are read.
 ///
 /// ```
 /// use wmco_core::host_record::HostRecord;
@@ -67,8 +67,8 @@ pub struct HostRecord {
     pub jump_pinned: Option<(String, String)>,
     /// Fingerprint of the host key with which our agent reported that the root folder is closed: only
     /// administrators may write below it, and its content is ours.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub closed_for: Option<String>,
+    #[serde(alias = "closedFor", default, skip_serializing_if = "Option::is_none")]
+    pub root_closed_with_host_key: Option<String>,
     /// Whether its removal may proceed: it was within the limit for simultaneous removals, or confirmed.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub removal_confirmed: bool,
@@ -78,17 +78,22 @@ pub struct HostRecord {
     /// The MachineSet that is to create a replacement, after the decision to delete this Machine. The record
     /// outlives the Machine until the MachineSet has its desired number of working Machines, and holds a disruption
     /// slot.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub replaced_in: Option<String>,
+    #[serde(alias = "replacedIn", default, skip_serializing_if = "Option::is_none")]
+    pub replacement_machine_set: Option<String>,
     /// The Machines of this MachineSet at that decision. What cannot be read is absent: a slot is not given up for it.
-    #[serde(default, deserialize_with = "if_readable", skip_serializing_if = "Option::is_none")]
-    pub replaced_of: Option<MachinesThen>,
+    #[serde(
+        alias = "replacedOf",
+        default,
+        deserialize_with = "if_readable",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub machines_before: Option<MachinesThen>,
     /// Hash of the public key that a rotation last proved by a login with that key alone.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub lets_in: Option<Sha256>,
+    #[serde(alias = "letsIn", default, skip_serializing_if = "Option::is_none")]
+    pub accepted_key: Option<Sha256>,
     /// Hash of the public key that a rotation removed from the host after that.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub key_removed: Option<Sha256>,
+    #[serde(alias = "keyRemoved", default, skip_serializing_if = "Option::is_none")]
+    pub removed_key: Option<Sha256>,
 }
 
 /// The Machines of a MachineSet when it was decided to replace one of them.
@@ -150,7 +155,7 @@ impl HostRecord {
 
     /// Whether it had a login but has reported no name yet, and has nothing of ours.
     pub(crate) const fn is_nameless(&self) -> bool {
-        self.host_name.is_none() && self.node.is_none() && self.closed_for.is_none()
+        self.host_name.is_none() && self.node.is_none() && self.root_closed_with_host_key.is_none()
     }
 
     /// Whether both belong to one host: they have the same identity and no different Nodes.
@@ -177,15 +182,15 @@ impl HostRecord {
         let same = self.pinned == shown;
         Self {
             pinned: shown,
-            lets_in: self.lets_in.filter(|_| same),
-            key_removed: self.key_removed.filter(|_| same),
+            accepted_key: self.accepted_key.filter(|_| same),
+            removed_key: self.removed_key.filter(|_| same),
             ..self
         }
     }
 
     /// Whether the host with `key` was reported as closed. Another key means another host, or a reinstalled one.
     pub fn is_closed_for(&self, key: &HostKey) -> bool {
-        self.closed_for.as_ref() == Some(&key.fingerprint())
+        self.root_closed_with_host_key.as_ref() == Some(&key.fingerprint())
     }
 }
 
@@ -200,10 +205,27 @@ mod tests {
         let key: HostKey = KEY.parse().unwrap();
         let mut record = HostRecord::default();
         assert!(!record.is_closed_for(&key));
-        record.closed_for = Some(key.fingerprint());
+        record.root_closed_with_host_key = Some(key.fingerprint());
         assert!(record.is_closed_for(&key));
-        record.closed_for = Some("SHA256:another".to_owned());
+        record.root_closed_with_host_key = Some("SHA256:another".to_owned());
         assert!(!record.is_closed_for(&key));
+    }
+
+    #[test]
+    fn former_names_of_fields_are_read_and_written_no_more() {
+        let hash = Sha256::of(b"key");
+        let former = format!(
+            r#"{{"closedFor": "SHA256:a", "replacedIn": "win", "letsIn": "{hash}", "keyRemoved": "{hash}",
+                "replacedOf": {{"count": 3, "newest": "2026-01-01T00:00:00Z"}}}}"#
+        );
+        let record = HostRecord::parse(&former).unwrap();
+        assert_eq!((record.accepted_key, record.removed_key), (Some(hash), Some(hash)));
+        assert_eq!(record.machines_before.map(|before| before.count), Some(3));
+        let written = serde_json::to_string(&record).unwrap();
+        for name in ["closedFor", "replacedIn", "replacedOf", "letsIn", "keyRemoved"] {
+            assert!(!written.contains(name), "{written}");
+        }
+        assert_eq!(HostRecord::parse(&written), Some(record));
     }
 
     #[test]

@@ -144,9 +144,9 @@ impl InstanceInputs {
     /// Returns the change of the host's record that follows from a login with the keys of the hashes `tried`, if
     /// the recorded key was not `accepted`.
     pub fn disproved_by(&self, tried: &[Sha256], accepted: Option<Sha256>) -> Option<RecordChange> {
-        let lets_in = self.record.as_ref()?.lets_in.filter(|key| tried.contains(key))?;
+        let accepted_key = self.record.as_ref()?.accepted_key.filter(|key| tried.contains(key))?;
         // The recorded key is tried first.
-        (accepted != Some(lets_in)).then_some(RecordChange::LetsIn(None))
+        (accepted != Some(accepted_key)).then_some(RecordChange::LetsIn(None))
     }
 
     /// The pinned key that the host has to show, if there is one.
@@ -156,8 +156,8 @@ impl InstanceInputs {
 
     /// Whether our agent found the root folder of the host with the pinned key closed.
     pub fn is_known_closed(&self) -> bool {
-        let closed_for = |key| self.record.as_ref().is_some_and(|record| record.is_closed_for(key));
-        self.pinned_key().is_some_and(closed_for)
+        let is_closed = |key| self.record.as_ref().is_some_and(|record| record.is_closed_for(key));
+        self.pinned_key().is_some_and(is_closed)
     }
 
     /// Whether the desired state differs from that in `old`, so that waiting for a retry is pointless. Changes of

@@ -69,8 +69,8 @@ impl Outcome {
                 !matches!(&inputs.desired.intent, Intent::Replace(permit) if permit.uid() == uid)
             }
             Self::RootRecorded(root) => inputs.is_known_closed() == (*root == RootAccess::Closed),
-            Self::KeyProven(key) => record.is_some_and(|it| it.lets_in == Some(*key)),
-            Self::KeyRemovalProven(key) => record.is_some_and(|it| it.key_removed == Some(*key)),
+            Self::KeyProven(key) => record.is_some_and(|it| it.accepted_key == Some(*key)),
+            Self::KeyRemovalProven(key) => record.is_some_and(|it| it.removed_key == Some(*key)),
             Self::Looked(_)
             | Self::Worked(_)
             | Self::Uploaded

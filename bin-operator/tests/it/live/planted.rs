@@ -89,7 +89,9 @@ async fn a_record_that_is_lost_or_of_another_key_costs_a_first_contact() {
             .unwrap()
             .as_ref()
             .clone();
-        let text = serde_json::json!(HostRecord { closed_for: other, ..known.clone() }).to_string();
+        let text =
+            serde_json::json!(HostRecord { root_closed_with_host_key: other, ..known.clone() })
+                .to_string();
         map["data"][HostRecord::key_name(&all[0])] = text.into();
         stage.cluster.put(&map).unwrap();
         let commands = commands().await;
@@ -117,7 +119,9 @@ async fn a_root_that_is_open_again_is_noticed_and_closed() {
     assert_eq!(files[&path(host::ROOT)].access, Access::Administrators);
     assert!(!files.contains_key(&path(r"C:\k\version.dll")));
     assert_eq!(notes(&stage, "ForeignFilesQuarantined").len(), 1);
-    assert!(record(&stage, &all[0]).is_some_and(|record| record.closed_for.is_some()));
+    assert!(
+        record(&stage, &all[0]).is_some_and(|record| record.root_closed_with_host_key.is_some())
+    );
     assert!(is_finished(&nodes(&stage)[0]), "{:?}", nodes(&stage));
     stage.shutdown().await;
 }

@@ -27,7 +27,7 @@ rows! { lines:
     one_that_a_removal_waits_for_is_looked_at: blocked(Case {
             listed: vec![entry(2), entry(3)],
             ..one_of_two()
-        }.with(|c| c.untried = vec!["10.0.0.3"]))
+        }.with(|c| c.never_contacted = vec!["10.0.0.3"]))
         => "10.0.0.1: leave (node win-1), because it is not listed, but entry 10.0.0.3 may be its host and is looked at first\n\
             10.0.0.2: leave, because the cluster is not fit for another node\n\
             10.0.0.3: look, because the cluster is not fit for another node";

@@ -16,7 +16,7 @@ pub(super) struct Case {
     /// Names of hosts, by address as listed.
     pub(super) host_names: Vec<(&'static str, &'static str)>,
     /// Entries that nobody has tried to look at.
-    pub(super) untried: Vec<&'static str>,
+    pub(super) never_contacted: Vec<&'static str>,
     pub(super) budget: usize,
     pub(super) blocked: bool,
     pub(super) guard: RemovalGuard,
@@ -107,7 +107,7 @@ impl Case {
                 right_user_data: None,
                 hosts: &KnownHosts::read(self.host_keys.iter().copied()),
                 host_names: &names.collect(),
-                untried: &set(&self.untried),
+                never_contacted: &set(&self.never_contacted),
             },
             &recalled,
         ))

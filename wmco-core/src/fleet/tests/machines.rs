@@ -68,12 +68,12 @@ fn record(number: u8, fields: &str) -> (&'static str, &'static str) {
 
 /// The same of one whose replacement is on record.
 fn going(number: u8) -> (&'static str, &'static str) {
-    record(number, &format!(r#", "replacedIn": "win"{}"#, of_three()))
+    record(number, &format!(r#", "replacementMachineSet": "win"{}"#, of_three()))
 }
 
 /// The Machines of the MachineSet when one of three was to go.
 fn of_three() -> String {
-    format!(r#", "replacedOf": {{"count": 3, "newest": "{}"}}"#, created(1))
+    format!(r#", "machinesBefore": {{"count": 3, "newest": "{}"}}"#, created(1))
 }
 
 macro_rules! rows {

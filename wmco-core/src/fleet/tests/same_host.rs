@@ -39,13 +39,13 @@ rows! { lines:
             looked at first\n\
             10.0.0.9: configure, because it is listed";
     host_that_nobody_has_tried_may_be_the_one_that_left: elsewhere(&[])
-        .with(|c| c.untried = vec!["10.0.0.9"])
+        .with(|c| c.never_contacted = vec!["10.0.0.9"])
         => "10.0.0.1: leave (node win-1), because it is not listed, but entry 10.0.0.9 may be its host and is \
             looked at first\n\
             10.0.0.9: configure, because it is listed";
     host_that_a_node_of_a_machine_calls_its_origin_is_looked_at: elsewhere(&[])
         .with(|c| {
-            c.untried = vec!["10.0.0.9"];
+            c.never_contacted = vec!["10.0.0.9"];
             c.nodes.push(node(2));
             behind_machine(&mut c.nodes[1]);
             c.nodes[1].annotations.insert(names::INSTANCE_ANNOTATION.into(), "10.0.0.9".into());
@@ -57,7 +57,7 @@ rows! { lines:
         => "10.0.0.1: remove (node win-1), because it is no longer listed\n\
             10.0.0.9: configure, because it is listed";
     host_that_was_seen_before_needs_no_look: elsewhere(&[TWIN])
-        .with(|c| c.untried = vec!["10.0.0.9"])
+        .with(|c| c.never_contacted = vec!["10.0.0.9"])
         => "10.0.0.1: remove (node win-1), because it is no longer listed\n\
             10.0.0.9: configure, because it is listed";
     twins_are_two_hosts: elsewhere(&[TWIN])
@@ -246,7 +246,7 @@ fn a_confirmation_is_not_used_up_while_hosts_wait_for_something_else() {
     let case = two_removals().with(|c| {
         c.guard.confirmed = Some(2);
         c.listed.push(entry(9));
-        c.untried = vec!["10.0.0.9"];
+        c.never_contacted = vec!["10.0.0.9"];
     });
     assert!(!case.look(|out| out.confirmation_used));
 }
@@ -283,7 +283,7 @@ rows! { lines:
         listed: vec![entry(1)],
         host_keys: vec![
             ("10.0.0.1_host", r#"{"ipv4": "10.0.0.1", "hostName": "WIN-1", "pinned": "x"}"#),
-            ("10.0.0.9_host", r#"{"ipv4": "10.0.0.9", "pinned": "x", "closedFor": "x"}"#),
+            ("10.0.0.9_host", r#"{"ipv4": "10.0.0.9", "pinned": "x", "rootClosedWithHostKey": "x"}"#),
         ],
         ..Case::default()
     } => "10.0.0.1: configure, because it is listed\n\
@@ -294,7 +294,7 @@ rows! { permits:
     held_node_without_our_label_keeps_its_slot_while_its_host_waits: Case::three().with(|c| {
         c.listed.remove(0);
         c.listed.push(entry(9));
-        c.untried = vec!["10.0.0.9"];
+        c.never_contacted = vec!["10.0.0.9"];
         held(&mut c.nodes[0]);
         c.nodes[0].labels.remove(names::BYOH_LABEL);
         c.host_keys = vec![BEFORE];
@@ -311,7 +311,7 @@ rows! { told:
              delete it if its host is gone",
             names::INSTANCE_ANNOTATION
         );
-    host_that_waits_for_a_look: elsewhere(&[]).with(|c| c.untried = vec!["10.0.0.9"])
+    host_that_waits_for_a_look: elsewhere(&[]).with(|c| c.never_contacted = vec!["10.0.0.9"])
         => "10.0.0.1 is left alone, because it is not listed, but entry 10.0.0.9 may be its host and is \
             looked at first; see why entry 10.0.0.9 cannot be looked at, or remove it";
 }

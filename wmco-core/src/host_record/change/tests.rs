@@ -51,7 +51,7 @@ fn the_order_of_writers_does_not_matter() {
     let all = after(&changes);
     let record = KnownHosts::read(&all).record(ADDRESS).cloned().unwrap();
     assert_eq!(record.node.as_deref(), Some("win-1"));
-    assert!(record.pinned.is_some() && record.pinned == record.closed_for);
+    assert!(record.pinned.is_some() && record.pinned == record.root_closed_with_host_key);
     assert_eq!(all[ADDRESS], KEY);
     for [a, b, c] in [[0, 2, 1], [1, 0, 2], [1, 2, 0], [2, 0, 1], [2, 1, 0]] {
         let turned = [&changes[a], &changes[b], &changes[c]].map(Clone::clone);
@@ -75,7 +75,7 @@ fn a_late_write_does_not_bring_a_forgotten_host_back() {
 /// Which key the host lets in, and which was taken off, after these changes.
 fn keys_after(changes: &[RecordChange]) -> [Option<Sha256>; 2] {
     let record = KnownHosts::read(&after(changes)).record(ADDRESS).cloned().unwrap();
-    [record.lets_in, record.key_removed]
+    [record.accepted_key, record.removed_key]
 }
 
 #[test]
@@ -169,7 +169,10 @@ fn a_machine_at_another_address_is_not_known_to_be_closed() {
         }
         let known = KnownHosts::read(&data);
         let record = known.record(ADDRESS).unwrap();
-        assert_eq!((record.closed_for.is_some(), record.pinned.is_some()), (expected, true));
+        assert_eq!(
+            (record.root_closed_with_host_key.is_some(), record.pinned.is_some()),
+            (expected, true)
+        );
     }
 }
 
@@ -198,10 +201,15 @@ fn a_machine_that_took_the_name_of_another_has_a_host_of_its_own() {
 #[test]
 fn a_replacement_is_on_record_though_its_machines_are_not() {
     for damaged in ["3", "null", r#""three""#, r#"{"count": 3}"#, r#"{"newest": "yesterday"}"#] {
-        let text = format!(r#"{{"machine": "u-1", "replacedIn": "win", "replacedOf": {damaged}}}"#);
+        let text = format!(
+            r#"{{"machine": "u-1", "replacementMachineSet": "win", "machinesBefore": {damaged}}}"#
+        );
         let data = BTreeMap::from([(HostRecord::key_name("mac-1_machine"), text)]);
         let known = KnownHosts::read(&data);
         let record = known.record("mac-1_machine").unwrap_or_else(|| panic!("{damaged}: lost"));
-        assert_eq!((record.replaced_in.as_deref(), record.replaced_of), (Some("win"), None));
+        assert_eq!(
+            (record.replacement_machine_set.as_deref(), record.machines_before),
+            (Some("win"), None)
+        );
     }
 }

@@ -74,7 +74,7 @@ fn a_host_that_lets_in_what_it_did_before_disproves_its_record() {
     let mut known = inputs(&Case::new());
     let wrong = Some(RecordChange::LetsIn(None));
     assert_eq!(known.disproved_by(&[to, from], Some(from)), None);
-    known.record = Some(HostRecord { lets_in: Some(to), ..HostRecord::default() });
+    known.record = Some(HostRecord { accepted_key: Some(to), ..HostRecord::default() });
     assert_eq!(known.disproved_by(&[to, from], Some(from)), wrong);
     assert_eq!(known.disproved_by(&[to], None), wrong);
     assert_eq!(known.disproved_by(&[to, from], Some(to)), None);

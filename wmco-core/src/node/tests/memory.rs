@@ -23,7 +23,7 @@ fn plan(memory: &mut Memory, case: &Case, now: Timestamp) -> Plan {
 /// What the cluster says of `case`, whose host is known to be closed.
 pub(super) fn inputs(case: &Case) -> InstanceInputs {
     let key: HostKey = KEY.parse().unwrap();
-    let closed_for = Some(key.fingerprint());
+    let root_closed_with_host_key = Some(key.fingerprint());
     let pinned = Pinned { key, by: Pin::Kept { name: "10.0.0.1".into() } };
     InstanceInputs {
         address: "10.0.0.1".into(),
@@ -39,7 +39,7 @@ pub(super) fn inputs(case: &Case) -> InstanceInputs {
             via: None,
         }),
         keys: vec![Sha256::of(b"key")],
-        record: Some(HostRecord { closed_for, ..HostRecord::default() }),
+        record: Some(HostRecord { root_closed_with_host_key, ..HostRecord::default() }),
         on_record: false,
     }
 }

@@ -217,7 +217,7 @@ impl World {
     fn lose_records(&mut self) {
         let known = KnownHosts::read(&self.api.host_keys);
         for (address, record) in known.records() {
-            let record = HostRecord { closed_for: None, ..record.clone() };
+            let record = HostRecord { root_closed_with_host_key: None, ..record.clone() };
             let json = serde_json::to_string(&record).unwrap();
             self.api.host_keys.insert(HostRecord::key_name(address), json);
         }

@@ -164,14 +164,14 @@ impl World {
         let known = self.known_hosts();
         let record = instance.record(&known);
         let offered = self.secret.read().offered(record);
-        let lets_in = record.and_then(|record| record.lets_in);
+        let accepted_key = record.and_then(|record| record.accepted_key);
         let accepts = &self.hosts[index].accepts;
         let accepted = offered.iter().find(|key| accepts.contains(key));
         let Some(accepted) = accepted else {
             self.note_login(instance, at, LoginResult::Refused);
             return false;
         };
-        if lets_in.is_some_and(|key| key != *accepted && offered.contains(&key)) {
+        if accepted_key.is_some_and(|key| key != *accepted && offered.contains(&key)) {
             self.change_record(&instance.address, &RecordChange::LetsIn(None));
         }
         self.note_login(instance, at, LoginResult::Accepted);

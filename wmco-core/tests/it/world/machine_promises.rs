@@ -240,7 +240,7 @@ impl World {
     fn holds_slot_for(&self, set: &str, but: &str) -> bool {
         let known = self.known_hosts();
         let mut others = known.records().filter(|(address, _)| *address != key(but));
-        others.any(|(_, record)| record.replaced_in.as_deref() == Some(set))
+        others.any(|(_, record)| record.replacement_machine_set.as_deref() == Some(set))
     }
 
     /// What the API does when we delete a Machine. Nobody misses one that was of no use, as one that has its version and was

@@ -74,8 +74,8 @@ impl World {
     pub(crate) fn round(&mut self, others: u8) -> bool {
         let entries = self.entries();
         self.operator.knew_as_listed = self.known_as_listed();
-        let untried = |address: &&String| !self.operator.tried.contains(*address);
-        let untried = self.listed.keys().filter(untried).cloned().collect();
+        let never_contacted = |address: &&String| !self.operator.tried.contains(*address);
+        let never_contacted = self.listed.keys().filter(never_contacted).cloned().collect();
         self.watches_lag();
         let cache = self.operator.cache.get_or_insert_with(|| self.api.facts()).clone();
         let machines = self.operator.machines.get_or_insert_with(|| self.api.made.read().into());
@@ -106,7 +106,7 @@ impl World {
             right_user_data: right_user_data.as_deref(),
             hosts: &hosts,
             host_names: &host_names,
-            untried: &untried,
+            never_contacted: &never_contacted,
         };
         let assignments = memory.pass(&desired, &observed, clock);
         let replaces =

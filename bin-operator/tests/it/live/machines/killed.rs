@@ -46,7 +46,7 @@ async fn a_replacement_that_is_cut_short_anywhere_is_made_once() {
     stage.give_key(Key::random().pem.as_bytes()).unwrap();
     within(reached.notified()).await;
     // It is on record, and nothing is done yet.
-    assert!(kept_keys(&stage).values().any(|text| text.contains("replacedIn")));
+    assert!(kept_keys(&stage).values().any(|text| text.contains("replacementMachineSet")));
     assert_eq!(names(&machines(&stage)), before);
     kill(&stage, running);
     // It is deleted, whatever the operator has learned of that.

@@ -38,10 +38,14 @@ fn proven(stage: &Stage) -> usize {
     let map = objects::HOST_KEYS_CONFIG_MAP;
     let map = stage.cluster.object("", "configmaps", stage.namespace(), map).unwrap();
     let records = map["data"].as_object().unwrap().values();
-    records.filter(|record| record.as_str().unwrap().contains("letsIn")).count()
+    records.filter(|record| record.as_str().unwrap().contains("acceptedKey")).count()
 }
 
 fn told(stage: &Stage) -> Vec<String> {
+    for event in stage.cluster.objects("events.k8s.io", "events", "") {
+        let is_good = event["reason"] == events::KEY_EXCHANGED;
+        assert!(!is_good || event["type"] == "Normal", "{event}");
+    }
     notes(stage, events::KEY_EXCHANGED)
 }
 

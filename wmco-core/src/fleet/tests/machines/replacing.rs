@@ -303,7 +303,7 @@ fn in_vain() -> Case {
 
 #[test]
 fn machines_are_not_made_anew_for_ever() {
-    gate(in_vain(), Err(Held::InVain { replaced: 3 }));
+    gate(in_vain(), Err(Held::SuccessorsFailed { replaced: 3 }));
     gate(in_vain().with(|c| c.host_keys.truncate(2)), Ok(()));
     // A Machine that let us in once is none of those that were made meanwhile.
     gate(in_vain().with(|c| c.host_keys.push(("mac-1_machine", "AAAA"))), Ok(()));
@@ -313,7 +313,7 @@ fn machines_are_not_made_anew_for_ever() {
     };
     gate(in_vain().with(joined), Ok(()));
     let elsewhere = |c: &mut Case| {
-        c.host_keys[0] = record(7, r#", "replacedIn": "other""#);
+        c.host_keys[0] = record(7, r#", "replacementMachineSet": "other""#);
         c.sets.push(MachineSetFacts { name: "other".into(), ..set(1) });
     };
     gate(in_vain().with(elsewhere), Ok(()));
@@ -321,7 +321,7 @@ fn machines_are_not_made_anew_for_ever() {
 
 #[test]
 fn a_host_whose_key_is_on_record_was_let_in_once() {
-    let pinned = record(1, r#", "replacedIn": "win", "pinned": "SHA256:a""#);
+    let pinned = record(1, r#", "replacementMachineSet": "win", "pinned": "SHA256:a""#);
     let case = in_vain().with(|c| (c.refused, c.budget) = (vec!["mac-1"], 1));
     case.with(|c| c.host_keys.push(pinned)).look(|out| {
         assert!(matches!(out.instances[0].intent, Intent::Replace(_)), "{}", out.instances[0]);

@@ -7,12 +7,12 @@ use crate::names::events;
 /// What is on record of the host of an entry that lets the next key in.
 fn proven(number: u8) -> &'static str {
     let hash = rotation().to.hash();
-    format!(r#"{{"ipv4":"10.0.0.{number}","pinned":"a{number}","letsIn":"{hash}"}}"#).leak()
+    format!(r#"{{"ipv4":"10.0.0.{number}","pinned":"a{number}","acceptedKey":"{hash}"}}"#).leak()
 }
 
 /// The same, without the current key.
 fn over(number: u8) -> &'static str {
-    let removed = format!(r#","keyRemoved":"{}"}}"#, rotation().from.hash());
+    let removed = format!(r#","removedKey":"{}"}}"#, rotation().from.hash());
     proven(number).replace('}', &removed).leak()
 }
 
@@ -128,7 +128,8 @@ fn machines_hold_it_up_while_they_are_ours() {
 /// What is on record of the host of a Machine that lets the next key in.
 fn one_record(uid: &str, ipv4: &str) -> &'static str {
     let hash = rotation().to.hash();
-    let text = format!(r#"{{"machine":"{uid}","ipv4":"{ipv4}","pinned":"a","letsIn":"{hash}"}}"#);
+    let text =
+        format!(r#"{{"machine":"{uid}","ipv4":"{ipv4}","pinned":"a","acceptedKey":"{hash}"}}"#);
     text.leak()
 }
 
@@ -216,7 +217,7 @@ fn a_proof_counts_for_the_host_that_is_meant() {
 
 #[test]
 fn the_next_key_is_not_used_before_new_machines_let_it_in() {
-    let removed = format!(r#","keyRemoved":"{}"}}"#, rotation().from.hash());
+    let removed = format!(r#","removedKey":"{}"}}"#, rotation().from.hash());
     let record = one_record("uid-1", "10.0.128.1").replace('}', &removed).leak();
     let case = made(1).with(|c| {
         c.keys = Some(LoginKeys::rotating(rotation()));
@@ -231,7 +232,8 @@ fn the_next_key_is_not_used_before_new_machines_let_it_in() {
 /// The next key is removed or damaged when hosts have lost the current key already.
 #[test]
 fn no_machine_is_made_anew_for_a_key_that_the_secret_has_lost() {
-    let removed = format!(r#","keyRemoved":"{}","replacedIn":"win"}}"#, rotation().from.hash());
+    let removed =
+        format!(r#","removedKey":"{}","replacementMachineSet":"win"}}"#, rotation().from.hash());
     let record = one_record("uid-1", "10.0.128.1").replace('}', &removed).leak();
     let with = |current| {
         made(1).with(|c| {

@@ -165,7 +165,7 @@ succession! {
     }), "mac-9" => Ok(());
     fn the_stop_after_three_holds_for_all_machines_of_the_set: expected().with(not_ready_for_long)
         .with(successor_refuses)
-        .with(|c| c.host_keys.extend([going(7), going(8)])), "mac-1" => Err(Held::InVain { replaced: 3 });
+        .with(|c| c.host_keys.extend([going(7), going(8)])), "mac-1" => Err(Held::SuccessorsFailed { replaced: 3 });
 }
 
 /// A slot that another Machine of the MachineSet had before is not the one that the MachineSet holds.
@@ -201,7 +201,7 @@ fn a_sibling_fills_the_place_only_once_it_was_not_ready_for_long() {
     let unknown = expected().with(no_marks).with(|c| {
         (c.budget, c.claims) = (1, vec!["node-1"]);
         c.refused.clear();
-        c.host_keys = vec![record(2, r#", "replacedIn": "win""#)];
+        c.host_keys = vec![record(2, r#", "replacementMachineSet": "win""#)];
     });
     assert_eq!(unknown.permits(), "node-1");
 }
@@ -297,7 +297,7 @@ fn what_is_noted_of_a_machineset_is_noted_anew_when_it_changes() {
 fn a_machineset_that_cannot_grow_holds_no_slot() {
     let grown = |of: &str| {
         let case = succeeded().with(|c| {
-            c.host_keys = vec![record(2, &format!(r#", "replacedIn": "win"{of}"#))];
+            c.host_keys = vec![record(2, &format!(r#", "replacementMachineSet": "win"{of}"#))];
             c.sets = vec![set(4)];
             c.machines.push(MachineFacts { node: None, phase: None, ..machine(4) });
             (c.budget, c.claims) = (1, vec!["node-3"]);

@@ -24,11 +24,11 @@ pub(super) fn side_by_side<'a, A, B>(
 }
 
 /// A sorted list for look-ups in ascending order.
-pub(super) struct Beside<I: Iterator> {
+pub(super) struct Ascending<I: Iterator> {
     rest: Peekable<I>,
 }
 
-impl<'a, T: Copy, I: Iterator<Item = (&'a str, T)>> Beside<I> {
+impl<'a, T: Copy, I: Iterator<Item = (&'a str, T)>> Ascending<I> {
     pub(super) fn new(list: impl IntoIterator<IntoIter = I>) -> Self {
         Self { rest: list.into_iter().peekable() }
     }
@@ -54,7 +54,7 @@ mod tests {
 
     #[test]
     fn an_address_may_be_asked_for_twice() {
-        let mut list = Beside::new([("a", 1), ("c", 3), ("d", 4)]);
+        let mut list = Ascending::new([("a", 1), ("c", 3), ("d", 4)]);
         let found = ["b", "c", "c", "cc", "d", "e"].map(|address| list.at(address));
         assert_eq!(found, [None, Some(3), Some(3), None, Some(4), None]);
     }

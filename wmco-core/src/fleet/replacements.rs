@@ -1,17 +1,17 @@
-//! Machines that are being replaced, and the health of the others.
+//! Machines that are being replaced, until their MachineSets are whole again.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 
-use super::recalled::Recalled;
-use super::{Assignment, Because, Desired, Observed, Replacement};
-use crate::facts::{MachineFacts, NodeFacts};
+use super::health::{Health, works};
+use super::{Assignment, Replacement};
+use crate::facts::MachineFacts;
 use crate::host_record::{HostRecord, MachinesThen, RecordChange};
-use crate::machines::{Machine, Machines, Unfit, key};
+use crate::machines::{Machine, Machines, key};
 
 /// Replacements in progress, by the Machine's name.
-pub(super) struct Replaced<'a>(BTreeMap<&'a str, InSet<'a>>);
+pub(super) struct Replacements<'a>(BTreeMap<&'a str, InSet<'a>>);
 
 /// The MachineSet of a Machine that is being replaced.
 #[derive(Clone, Copy)]
@@ -23,103 +23,7 @@ struct InSet<'a> {
     uid: Option<&'a str>,
 }
 
-/// All that is known when disruptions are decided, with the health of the Machines.
-pub(super) struct Health<'a> {
-    pub(super) desired: Desired<'a>,
-    pub(super) observed: Observed<'a>,
-    pub(super) recalled: &'a Recalled,
-    pub(super) machines: &'a Machines,
-    /// Numbers of assignments by the Machine's name.
-    numbers: BTreeMap<&'a str, usize>,
-}
-
-impl<'a> Health<'a> {
-    pub(super) fn of(
-        desired: &Desired<'a>,
-        observed: &Observed<'a>,
-        recalled: &'a Recalled,
-        instances: &[Assignment<'a>],
-    ) -> Self {
-        let numbers = instances.iter().enumerate().filter_map(|(number, assignment)| {
-            let machine = desired.machines.with_key(&assignment.address)?;
-            Some((machine.facts.name.as_str(), number))
-        });
-        Self {
-            desired: *desired,
-            observed: *observed,
-            recalled,
-            machines: desired.machines,
-            numbers: numbers.collect(),
-        }
-    }
-
-    pub(super) fn assignment<'b>(
-        &self,
-        machine: &Machine,
-        instances: &'b [Assignment<'a>],
-    ) -> Option<&'b Assignment<'a>> {
-        instances.get(*self.numbers.get(machine.facts.name.as_str())?)
-    }
-
-    /// Whether an instance is configured with the operator's version.
-    pub(super) fn is_healthy(&self, assignment: &Assignment<'_>) -> bool {
-        let version = assignment.node.and_then(NodeFacts::version);
-        is_configured(assignment) && version == Some(self.desired.version)
-    }
-
-    /// The MachineSet of an instance's Machine.
-    pub(super) fn set_of(&self, assignment: &Assignment<'_>) -> Option<&'a str> {
-        let owner = self.machines.with_key(&assignment.address)?.facts.machine_set.as_ref()?;
-        Some(owner.name.as_str())
-    }
-
-    /// The Machines of a MachineSet that are not being deleted.
-    fn of_set(&self, set: &str) -> impl Iterator<Item = &'a Machine> {
-        let is_of = move |machine: &&Machine| {
-            let owner = machine.facts.machine_set.as_ref();
-            owner.is_some_and(|owner| owner.name == set) && !machine.facts.is_deleted
-        };
-        self.machines.iter().filter(is_of)
-    }
-
-    /// The Machines of a MachineSet now; `None` if it is not known of all when they were created.
-    pub(super) fn machines_of(&self, set: &str) -> Option<MachinesThen> {
-        let created: Option<Vec<_>> = self.of_set(set).map(|it| it.facts.created).collect();
-        let created = created?;
-        Some(MachinesThen { count: created.len(), newest: *created.iter().max()? })
-    }
-
-    /// Whether as many Machines of a MachineSet work as when it had `of`, and no more than it is to have now: one that
-    /// cannot grow owes nobody a slot. A deleted MachineSet counts as complete.
-    ///
-    /// Versions do not count: upgrades take slots of their own. Machines with the ignore label count as working.
-    fn is_whole(&self, set: &str, of: Option<MachinesThen>, instances: &[Assignment<'a>]) -> bool {
-        let Some(facts) = self.machines.set(set).filter(|facts| !facts.is_deleted) else {
-            return true;
-        };
-        let work = self.of_set(set).filter(|machine| {
-            machine.instance == Err(Unfit::Ignored)
-                || self.assignment(machine, instances).is_some_and(works)
-        });
-        work.count() >= of.map_or(facts.replicas, |of| of.count.min(facts.replicas))
-    }
-}
-
-/// Whether an instance is a ready node with any configured version. Nobody knows whose a Node is that others claim as
-/// well.
-pub(super) fn is_configured(assignment: &Assignment<'_>) -> bool {
-    let is_node = |node: &NodeFacts| node.ready && node.version().is_some();
-    let is_own = !matches!(assignment.because, Because::Unfit(_) | Because::NodeShared { .. });
-    is_own && assignment.node.is_some_and(is_node)
-}
-
-/// Whether an instance works: it is configured, and the operator has not cordoned it, as it has one that gets its version
-/// until it was looked at once more.
-pub(super) fn works(assignment: &Assignment<'_>) -> bool {
-    is_configured(assignment) && !assignment.node.is_some_and(NodeFacts::is_cordoned_by_us)
-}
-
-impl<'a> Replaced<'a> {
+impl<'a> Replacements<'a> {
     /// Counts Machines with a fresh permit, and recorded or remembered replacements whose Machine is deleted.
     pub(super) fn of(health: &Health<'a>, instances: &[Assignment<'a>]) -> Self {
         let granted = health.machines.iter().filter(|machine| {
@@ -134,8 +38,8 @@ impl<'a> Replaced<'a> {
         let mut sets: BTreeMap<_, _> = granted.collect();
         for (name, kept) in health.observed.hosts.of_machines() {
             let Some(record) = kept.record else { continue };
-            let Some(set) = record.replaced_in.as_deref() else { continue };
-            let (of, uid) = (record.replaced_of, record.machine.as_deref());
+            let Some(set) = record.replacement_machine_set.as_deref() else { continue };
+            let (of, uid) = (record.machines_before, record.machine.as_deref());
             if is_gone(health.machines, name, record) && !health.is_whole(set, of, instances) {
                 sets.insert(name, InSet { name: set, of, uid });
             }
@@ -159,7 +63,7 @@ impl<'a> Replaced<'a> {
             let record = hosts.record(&key(name));
             let is_there = machines.get(name).is_some_and(|machine| !machine.facts.is_deleted);
             let is_lost = record.is_none_or(|record| {
-                record.replaced_in.is_none() && record.machine.as_deref() == set.uid
+                record.replacement_machine_set.is_none() && record.machine.as_deref() == set.uid
             });
             is_lost && !is_there && !hosts.is_damaged(&key(name))
         });
@@ -209,10 +113,7 @@ impl<'a> Replaced<'a> {
         instances: &[Assignment<'a>],
     ) -> BTreeSet<&'a str> {
         let unready = &health.recalled.unready;
-        let works = |machine: &&Machine| {
-            machine.instance == Err(Unfit::Ignored)
-                || health.assignment(machine, instances).is_some_and(works)
-        };
+        let works = |machine: &&Machine| health.is_working(machine, instances);
         let of_set = |(set, since): (&'a str, Option<Timestamp>)| {
             let came = move |machine: &Machine| since.is_none_or(|_| machine.facts.created > since);
             let successors = health.of_set(set).filter(|machine| came(machine));

@@ -9,7 +9,7 @@ use crate::machines::{Machine, Machines, Unfit, internal_ipv4};
 use crate::names;
 
 /// All Machines without the ignore label.
-pub(super) struct Made<'a> {
+pub(super) struct MachineIndex<'a> {
     machines: &'a Machines,
     /// By address, whatever their phase.
     at: HashMap<Ipv4Addr, Vec<&'a Machine>>,
@@ -30,7 +30,7 @@ struct Ignored<'a> {
     with_name: HashMap<&'a str, &'a Machine>,
 }
 
-impl<'a> Made<'a> {
+impl<'a> MachineIndex<'a> {
     pub(super) fn of(machines: &'a Machines) -> Self {
         let ignored = || machines.iter().filter(|it| it.instance == Err(Unfit::Ignored));
         let at = ignored().filter_map(|it| Some((internal_ipv4(&it.facts)?, it)));
