@@ -43,6 +43,24 @@ pub struct KeyRotation {
     pub to: AuthorizedKey,
 }
 
+/// Which keys of ours a host accepts, as far as its record tells: the state of the exchange on this host.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum KeyState {
+    /// Nothing is known: no rotation has proven anything there, or its proof is of a key that is no longer in the Secret.
+    Unknown,
+    /// The current key. Whether it accepts the next one is not known.
+    Current,
+    /// The next key, proven by a login with that key alone, and still the current one.
+    Both,
+    /// The next key; the current one was removed.
+    Next,
+    /// A key that is no longer in the Secret, while the one there was removed: the Secret is wrong, not the host.
+    Lost {
+        /// Hash of the key that it accepts.
+        key: Sha256,
+    },
+}
+
 /// The change of keys that a rotation needs on one host now.
 #[derive(Clone, Debug, Eq, JsonSchema, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -69,32 +87,48 @@ impl LoginKeys {
         self.rotation.as_ref()
     }
 
+    /// The state of the host with this record.
+    pub fn state(&self, record: Option<&HostRecord>) -> KeyState {
+        let next = self.rotation.as_ref().map(|rotation| rotation.to.hash());
+        let is_removed = record.is_some_and(|record| record.removed_key == Some(self.current));
+        match (record.and_then(|record| record.accepted_key), is_removed) {
+            (Some(key), false) if Some(key) == next => KeyState::Both,
+            (Some(key), true) if Some(key) == next => KeyState::Next,
+            (Some(key), _) if key == self.current => KeyState::Current,
+            (Some(key), true) => KeyState::Lost { key },
+            (None, _) | (Some(_), false) => KeyState::Unknown,
+        }
+    }
+
     /// Hash of the key that encrypts the user name of a host and marks its Node: the current key until it is
     /// removed from the host, so that a rotation can be undone.
     pub fn sealing(&self, record: Option<&HostRecord>) -> Sha256 {
-        let next = self.rotation.as_ref().filter(|rotation| rotation.is_over(record));
-        next.map_or(self.current, |rotation| rotation.to.hash())
+        match (self.state(record), &self.rotation) {
+            (KeyState::Next, Some(rotation)) => rotation.to.hash(),
+            (_, _) => self.current,
+        }
     }
 
-    /// Hash of the key that a host is known to accept, else of the current key.
-    pub fn own(&self, record: Option<&HostRecord>) -> Sha256 {
-        let next = self.rotation.as_ref().filter(|rotation| rotation.is_proven(record));
-        next.map_or(self.current, |rotation| rotation.to.hash())
-    }
-
-    /// Hashes of the keys that are offered to a host, in order; its [own](Self::own) key comes first.
+    /// Hashes of the keys that are offered to a host, in order: first the next one where it is proven, else the current
+    /// one.
     pub fn offered(&self, record: Option<&HostRecord>) -> Vec<Sha256> {
-        let own = self.own(record);
         let next = self.rotation.as_ref().map(|rotation| rotation.to.hash());
-        let others = [Some(self.current), next].into_iter().flatten().filter(|key| *key != own);
-        std::iter::once(own).chain(others).collect()
+        let mut keys: Vec<_> = [Some(self.current), next].into_iter().flatten().collect();
+        if self.state(record).accepts_next() {
+            keys.reverse();
+        }
+        keys
     }
 
-    /// The key that a host accepts but that is no longer in the Secret, if the current key was removed from the
-    /// host: then the Secret is wrong, not the host.
-    pub fn lost(&self, record: Option<&HostRecord>) -> Option<Sha256> {
-        let record = record.filter(|record| record.removed_key == Some(self.current))?;
-        record.accepted_key.filter(|key| !self.offered(None).contains(key))
+    /// The exchange that is due on a host in this state; `may_remove` is set once every host accepts the next key.
+    pub fn next(&self, state: KeyState, may_remove: bool) -> Option<KeyExchange> {
+        let KeyRotation { from, to } = self.rotation.as_ref()?;
+        let exchange = |remove| KeyExchange { add: to.clone(), remove };
+        match state {
+            KeyState::Unknown | KeyState::Current | KeyState::Lost { .. } => Some(exchange(None)),
+            KeyState::Both => may_remove.then(|| exchange(Some(from.clone()))),
+            KeyState::Next => None,
+        }
     }
 
     /// Identifies a set of keys, whatever their order.
@@ -110,25 +144,12 @@ impl LoginKeys {
     }
 }
 
-impl KeyRotation {
-    /// Whether a host is known to accept the next key.
-    pub fn is_proven(&self, record: Option<&HostRecord>) -> bool {
-        record.is_some_and(|record| record.accepted_key == Some(self.to.hash()))
-    }
-
-    /// Whether the current key was removed from the host.
-    pub fn is_over(&self, record: Option<&HostRecord>) -> bool {
-        let from = Some(self.from.hash());
-        self.is_proven(record) && record.is_some_and(|record| record.removed_key == from)
-    }
-
-    /// The exchange that is due on a host; `may_remove` is set once every host accepts the next key.
-    pub fn due(&self, record: Option<&HostRecord>, may_remove: bool) -> Option<KeyExchange> {
-        let exchange = |remove| KeyExchange { add: self.to.clone(), remove };
-        match (self.is_proven(record), self.is_over(record)) {
-            (false, _) => Some(exchange(None)),
-            (true, false) if may_remove => Some(exchange(Some(self.from.clone()))),
-            (true, _) => None,
+impl KeyState {
+    /// Whether the host is known to accept the next key.
+    pub const fn accepts_next(self) -> bool {
+        match self {
+            Self::Both | Self::Next => true,
+            Self::Unknown | Self::Current | Self::Lost { .. } => false,
         }
     }
 }
@@ -144,6 +165,44 @@ pub(crate) mod tests {
             format!("ssh-ed25519 {base64}{last}").parse().unwrap()
         };
         KeyRotation { from: key('f'), to: key('e') }
+    }
+
+    /// Every record, with and without a next key, and what follows.
+    #[test]
+    fn the_record_of_a_host_is_a_state_of_its_exchange() {
+        use KeyState::{Both, Current, Next, Unknown};
+        let rotating = LoginKeys::rotating(rotation());
+        let [from, to] = [rotation().from.hash(), rotation().to.hash()];
+        let (one, gone) = (LoginKeys::one(from), Sha256::of(b"the key of a rotation before"));
+        let lost = |key| KeyState::Lost { key };
+        // What the host accepts, what was removed from it; its state while keys are exchanged, and its state else.
+        for (accepted_key, removed_key, exchanging, alone) in [
+            (None, None, Unknown, Unknown),
+            (None, Some(from), Unknown, Unknown),
+            (Some(from), None, Current, Current),
+            (Some(from), Some(gone), Current, Current),
+            (Some(from), Some(from), Current, Current),
+            (Some(to), None, Both, Unknown),
+            (Some(to), Some(gone), Both, Unknown),
+            (Some(to), Some(from), Next, lost(to)),
+            (Some(gone), None, Unknown, Unknown),
+            (Some(gone), Some(to), Unknown, Unknown),
+            (Some(gone), Some(from), lost(gone), lost(gone)),
+        ] {
+            let record = HostRecord { accepted_key, removed_key, ..HostRecord::default() };
+            let record = Some(&record);
+            assert_eq!(rotating.state(record), exchanging, "{record:?}");
+            assert_eq!(one.state(record), alone, "{record:?}");
+            // The current key goes only once all accept the next, and it seals user names until then.
+            let removed =
+                |may| rotating.next(exchanging, may).is_some_and(|it| it.remove.is_some());
+            assert_eq!((removed(false), removed(true)), (false, exchanging == Both));
+            let is_over = exchanging == Next;
+            assert_eq!(rotating.next(exchanging, true).is_none(), is_over, "{record:?}");
+            assert_eq!(rotating.sealing(record), if is_over { to } else { from }, "{record:?}");
+            assert_eq!((one.next(alone, true), one.sealing(record)), (None, from), "{record:?}");
+        }
+        assert_eq!((rotating.state(None), one.state(None)), (Unknown, Unknown));
     }
 
     #[test]

@@ -21,7 +21,7 @@ use crate::names::objects::{
     HOST_KEYS_CONFIG_MAP, INSTANCES_CONFIG_MAP, MACHINE, PRIVATE_KEY_SECRET,
 };
 use crate::names::{self, host};
-use crate::node::{InstanceInputs, Login, Memory, Plan, Release};
+use crate::node::{InstanceInputs, Login, Plan, Release, WorkerState};
 use crate::text::{cut, printable};
 
 /// The planned work on an instance.
@@ -138,7 +138,7 @@ pub fn preview<'a>(
     let held = held(&refusing, desired, observed);
     let preview = |assignment: &Assignment<'a>| {
         let inputs = inputs(assignment, release, hosts, keys);
-        let plan = Memory::default().plan(&inputs, now);
+        let plan = WorkerState::default().plan(&inputs, now);
         let asks_host = plan.steps.iter().any(|step| step.action.is_on_host());
         let unreachable = inputs.reach.as_ref().err().filter(|_| asks_host);
         let unreachable = unreachable.map(ToString::to_string);
@@ -201,8 +201,8 @@ fn key(
 ) -> Option<KeyPreview> {
     let instance = assignment.instance.filter(|_| assignment.has_work())?;
     let record = assignment.record(hosts);
-    if let Some((rotation, progress)) = keys.rotation().zip(assignments.rotation.as_ref()) {
-        return progress.due(rotation, assignment.proof(hosts)).map(KeyPreview::Exchange);
+    if let Some(progress) = &assignments.rotation {
+        return progress.due(keys, assignment.proof(hosts)).map(KeyPreview::Exchange);
     }
     let before = assignment.node?.annotation(names::PUBLIC_KEY_HASH_ANNOTATION)?;
     let is_other = before != keys.sealing(record).to_string();

@@ -23,8 +23,8 @@ use tokio::sync::watch;
 use wmco_core::fleet::Intent;
 use wmco_core::limits;
 use wmco_core::node::{
-    Action, AttemptedStep, Awaited, Because, HostSeen, InstanceInputs, Memory, Next, Outcome, Plan,
-    Rest, Setbacks, Step, Wake, doubts, unfit,
+    Action, Awaited, Because, HostSeen, InstanceInputs, Next, Outcome, Plan, Rest, Step, Wake,
+    WorkerState, doubts, unfit,
 };
 use wmco_core::preflight::Finding;
 
@@ -53,10 +53,7 @@ pub struct Worker {
     link: Link,
     /// What its metrics are called by.
     label: InstanceLabels,
-    memory: Memory,
-    setbacks: Setbacks,
-    /// What it tried last.
-    tried: AttemptedStep,
+    state: WorkerState,
     /// Since when its host does not answer.
     unreachable_since: Option<Timestamp>,
     /// Whether work was done since the instance was last settled.
@@ -77,9 +74,7 @@ impl Worker {
             executor,
             claims,
             link: Link::default(),
-            memory: Memory::default(),
-            setbacks: Setbacks::default(),
-            tried: AttemptedStep::Connect,
+            state: WorkerState::default(),
             unreachable_since: None,
             worked: false,
         }
@@ -89,8 +84,8 @@ impl Worker {
     pub async fn run(mut self) {
         while self.inputs.has_changed().is_ok() {
             let inputs = Arc::clone(&self.inputs.borrow_and_update());
-            let plan = self.memory.plan(&inputs.instance, clock::now());
-            if self.memory.meets_other_writer() {
+            let plan = self.state.plan(&inputs.instance, clock::now());
+            if self.state.meets_other_writer() {
                 self.executor.announcer.tell(&inputs.instance, &News::OtherWriter);
             }
             self.claim(&inputs.instance);
@@ -119,7 +114,7 @@ impl Worker {
 
     /// Reports to the fleet whether the instance needs a slot to continue.
     fn claim(&self, instance: &InstanceInputs) {
-        if let Some(claims) = self.memory.claims_slot(instance, clock::now()) {
+        if let Some(claims) = self.state.claims_slot(instance, clock::now()) {
             self.claims.set(instance.node_name(), &instance.address, claims);
         }
     }
@@ -148,11 +143,10 @@ impl Worker {
                 self.executor.announcer.tell(&inputs.instance, &news);
             }
             self.worked |= step.is_work();
-            self.setbacks.succeeded(&self.tried);
-            if self.setbacks.is_empty() {
+            self.state.succeeded(outcome);
+            if !self.state.is_failing() {
                 self.executor.metrics.retries.remove(&self.label);
             }
-            self.memory.learn(outcome);
         }
         Ok(())
     }
@@ -175,16 +169,15 @@ impl Worker {
             self.executor.announcer.tell(instance, &News::PodsCameBack(pods.clone()));
         }
         let mut turn = Turn { inputs, link: &mut self.link, news: Vec::new() };
-        self.tried = AttemptedStep::Connect;
+        self.state.connects();
         let connected = self.executor.connect(&step.action, &mut turn).await;
         self.executor.announcer.tell_all(instance, turn.news.drain(..));
         connected?;
+        self.state.begins(&step.action);
         if step.action.is_on_host() {
-            self.setbacks.succeeded(&AttemptedStep::Connect);
             self.executor.metrics.unreachable.remove(&self.label);
             self.unreachable_since = None;
         }
-        self.tried = AttemptedStep::of(&step.action);
         let outcome = self.executor.execute(&step.action, &mut turn).await;
         self.executor.announcer.tell_all(instance, turn.news.drain(..));
         let outcome = outcome?;
@@ -214,7 +207,7 @@ impl Worker {
 
     /// `None` when the next plan follows at once.
     fn rest_after(&mut self, plan: &Plan, instance: &InstanceInputs) -> Option<Rest> {
-        let rest = self.memory.done(plan, clock::now());
+        let rest = self.state.done(plan, clock::now());
         self.executor.works.update(&instance.address, |state| state.rests(&plan.next));
         match &plan.next {
             Next::Now => {}
@@ -222,18 +215,19 @@ impl Worker {
                 // Its time is over, whether or not what failed is needed again.
                 self.executor.metrics.retries.remove(&self.label);
                 self.executor.progress.stage(instance, Stage::Awaits(*what));
-                if let (Awaited::HostFit, HostSeen::Probed(probe)) = (what, self.memory.host()) {
+                if let (Awaited::HostFit, HostSeen::Probed(probe)) = (what, self.state.host()) {
                     let found = unfit(&instance.desired, instance.node.as_ref(), probe);
                     self.tell_findings(instance, found);
                 }
             }
             Next::Settled => {
-                self.recovered();
+                // Nothing is waited for that failed before.
+                self.executor.metrics.retries.remove(&self.label);
                 self.executor.progress.stage(instance, Stage::Settled);
                 let configured = matches!(instance.desired.intent, Intent::Configure(_));
                 if std::mem::take(&mut self.worked) && configured {
                     self.executor.announcer.tell(instance, &News::Configured);
-                    if let HostSeen::Probed(probe) = self.memory.host() {
+                    if let HostSeen::Probed(probe) = self.state.host() {
                         let found = doubts(&instance.desired, instance.node.as_ref(), probe);
                         self.tell_findings(instance, found);
                     }
@@ -253,20 +247,20 @@ impl Worker {
     async fn failed(&mut self, failure: Failure, instance: &InstanceInputs) -> Rest {
         let Failure { error, host } = failure;
         if let Some(host) = host {
-            self.memory.learn(Outcome::Worked(host));
+            self.state.saw(host);
         }
-        let pause = Pause::within(self.setbacks.failed(self.tried.clone(), error.kind()));
-        let retry_at = clock::now() + pause.exact;
+        let unknown = error.leaves_host_unknown();
+        let retry_at = |pause| clock::now() + Pause::within(pause).exact;
+        let rest = self.state.failed(error.kind(), unknown, retry_at);
+        let retry_at = rest.until;
         let retry = self.executor.metrics.retries.get_or_create(&self.label).clone();
         retry.set(retry_at.as_second());
-        let unknown = error.leaves_host_unknown();
         if unknown {
             self.link.close().await;
             let since = *self.unreachable_since.get_or_insert_with(clock::now);
             let unreachable = &self.executor.metrics.unreachable;
             unreachable.get_or_create(&self.label).set(since.as_second());
         }
-        self.memory.failed(unknown.then_some(retry_at));
         if unknown {
             self.executor.host_reports.tried(&instance.address);
         }
@@ -283,13 +277,7 @@ impl Worker {
         }
         // The claim of a host that does not answer must not hold up the others.
         self.claim(instance);
-        Rest::after_failure(retry_at)
-    }
-
-    /// Nothing is waited for that failed before.
-    fn recovered(&mut self) {
-        self.setbacks.clear();
-        self.executor.metrics.retries.remove(&self.label);
+        rest
     }
 
     /// Returns whether there is still something to work for.
@@ -299,7 +287,7 @@ impl Worker {
         // It may have come together with a write of ours, which was waited for.
         let asked = rest.ended_by(&self.inputs.borrow().instance, instance);
         if let Some(wake @ (Wake::AskedOtherwise | Wake::PermitChanged)) = asked {
-            self.wake(wake);
+            self.state.woken(wake, clock::now());
             return true;
         }
         let wake = loop {
@@ -315,15 +303,8 @@ impl Worker {
                 () = &mut deadline => break Wake::Deadline,
             }
         };
-        self.wake(wake);
+        self.state.woken(wake, clock::now());
         true
-    }
-
-    fn wake(&mut self, wake: Wake) {
-        if wake == Wake::AskedOtherwise {
-            self.setbacks.clear();
-        }
-        self.memory.woken(wake, clock::now());
     }
 }
 

@@ -94,7 +94,6 @@ use user_data::UserData;
 use crate::facts::NodeFacts;
 use crate::host_record::{HostRecord, KnownHosts, RecordChange};
 use crate::instances::{Called, Entries, Instance};
-use crate::login_keys::LoginKeys;
 
 /// The decision about an instance.
 #[derive(Clone, Debug, Eq, JsonSchema, PartialEq, Serialize)]
@@ -194,8 +193,9 @@ fn decide<'a>(
     if desired.blocked {
         blocked::leave_new(&mut out.instances);
     }
-    out.rotation = desired.keys.and_then(LoginKeys::rotation).map(|rotation| {
-        Rotation::of(rotation, desired, observed.hosts, recalled.user_data, &out.instances)
+    let rotating = desired.keys.filter(|keys| keys.rotation().is_some());
+    out.rotation = rotating.map(|keys| {
+        Rotation::of(keys, desired, observed.hosts, recalled.user_data, &out.instances)
     });
     let health = Health::of(desired, observed, recalled, &out.instances);
     let replaced = Replacements::of(&health, &out.instances);

@@ -18,7 +18,7 @@ use super::{
 use crate::facts::{MachineSetFacts, NodeFacts};
 use crate::host_record::{HostRecord, KnownHosts, RecordChange};
 use crate::limits;
-use crate::login_keys::LoginKeys;
+use crate::login_keys::{KeyState, LoginKeys};
 use crate::machines::{Machine, Machines, Unfit, key};
 
 /// Gives permits to Machines whose hosts refuse our key, as long as the `ledger` has room. A Machine that does not work
@@ -227,7 +227,7 @@ impl<'a> Gate<'a> {
     ) -> Result<&'a MachineSetFacts, Held> {
         let set = set_of(machine, health.machines)?;
         let record = self.hosts.record(&assignment.address);
-        if let Some(key) = self.keys.and_then(|keys| keys.lost(record)) {
+        if let Some(KeyState::Lost { key }) = self.keys.map(|keys| keys.state(record)) {
             return Err(Held::KeyLost { key });
         }
         match self.user_data {

@@ -12,7 +12,7 @@ use serde::Serialize;
 use super::recalled::Recalled;
 use super::{Assignment, Desired, UserData};
 use crate::host_record::{HostRecord, KnownHosts, StoredHost};
-use crate::login_keys::{KeyExchange, KeyRotation};
+use crate::login_keys::{KeyExchange, KeyState, LoginKeys};
 use crate::machines::{Machine, Unfit, key};
 
 /// The phase of a Machine whose host is being created.
@@ -41,7 +41,7 @@ impl Rotation {
     /// Counts the listed hosts, even with an invalid or doubtful entry, the hosts of Machines, even without an
     /// address, and all other hosts that are still to be cleaned.
     pub(super) fn of(
-        rotation: &KeyRotation,
+        keys: &LoginKeys,
         desired: &Desired<'_>,
         hosts: &KnownHosts,
         user_data: UserData,
@@ -63,17 +63,16 @@ impl Rotation {
         for assignment in instances.iter().filter(counts) {
             let record = assignment.proof(hosts);
             former.extend(assignment.formerly.iter().map(String::as_str));
-            let known = if rotation.is_over(record) {
-                &mut out.done
-            } else if rotation.is_proven(record) {
-                &mut out.proven
-            } else {
-                &mut out.waits_for
+            let known = match keys.state(record) {
+                KeyState::Next => &mut out.done,
+                KeyState::Both => &mut out.proven,
+                KeyState::Unknown | KeyState::Current | KeyState::Lost { .. } => &mut out.waits_for,
             };
             known.insert(assignment.address.clone());
         }
         let lacks = |kept: StoredHost<'_>| {
-            let is_due = |it: &HostRecord| !it.is_untouched() && !rotation.is_proven(Some(it));
+            let is_due =
+                |it: &HostRecord| !it.is_untouched() && !keys.state(Some(it)).accepts_next();
             kept.is_damaged || kept.record.is_some_and(is_due)
         };
         let others = hosts.of_others().filter(|(address, _)| !former.contains(address));
@@ -89,8 +88,8 @@ impl Rotation {
     }
 
     /// The key exchange that is due on the host of an instance with this record.
-    pub fn due(&self, rotation: &KeyRotation, record: Option<&HostRecord>) -> Option<KeyExchange> {
-        rotation.due(record, self.is_everywhere())
+    pub fn due(&self, keys: &LoginKeys, record: Option<&HostRecord>) -> Option<KeyExchange> {
+        keys.next(keys.state(record), self.is_everywhere())
     }
 
     /// Whether every host accepts the next key.

@@ -121,9 +121,9 @@ impl InstanceInputs {
                 is_made_for_us: machine.is_some(),
                 has_listed_key: assignment.instance.is_some_and(|entry| entry.host_key.is_some()),
                 host_name,
-                exchange: login.keys.rotation().zip(login.rotation).and_then(|(keys, rotation)| {
+                exchange: login.rotation.and_then(|rotation| {
                     record.filter(|_| assignment.instance.is_some())?;
-                    rotation.due(keys, assignment.proof(hosts))
+                    rotation.due(login.keys, assignment.proof(hosts))
                 }),
                 ..Desired::new(release, intent, known_as, marks.as_ref())
             },

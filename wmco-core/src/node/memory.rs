@@ -35,7 +35,7 @@ use crate::{limits, names};
 /// assert_eq!(*memory.host(), HostSeen::Unknown);
 /// ```
 #[derive(Clone, Debug, Default)]
-pub struct Memory {
+pub(super) struct Memory {
     look: Look,
     /// Address of the host in the last plan.
     at: Option<Ipv4Addr>,
@@ -120,7 +120,7 @@ enum Effect {
 
 impl Memory {
     /// The last observation of the host.
-    pub fn host(&self) -> &HostSeen {
+    pub(super) fn host(&self) -> &HostSeen {
         match &self.look {
             Look::Due => &HostSeen::Unknown,
             Look::Current { host, .. } | Look::Earlier(host) => host,
@@ -128,7 +128,7 @@ impl Memory {
     }
 
     /// Returns the plan for now.
-    pub fn plan(&mut self, inputs: &InstanceInputs, now: Timestamp) -> Plan {
+    pub(super) fn plan(&mut self, inputs: &InstanceInputs, now: Timestamp) -> Plan {
         let (desired, node) = (&inputs.desired, inputs.node.as_ref());
         if let Ok(reach) = &inputs.reach
             && self.at.replace(reach.address).is_some_and(|before| before != reach.address)
@@ -234,7 +234,7 @@ impl Memory {
 
     /// Whether people are to hear now that another writer undoes corrections again and again: once, until there was
     /// nothing to correct for a while.
-    pub fn meets_other_writer(&mut self) -> bool {
+    pub(super) fn meets_other_writer(&mut self) -> bool {
         let is_new = self.other_writer == OtherWriter::Met;
         if is_new {
             self.other_writer = OtherWriter::Told;
@@ -302,12 +302,12 @@ impl Memory {
     }
 
     /// Whether the instance claims a disruption slot; see [`claims_slot`].
-    pub fn claims_slot(&self, inputs: &InstanceInputs, now: Timestamp) -> Option<bool> {
+    pub(super) fn claims_slot(&self, inputs: &InstanceInputs, now: Timestamp) -> Option<bool> {
         claims_slot(&inputs.desired, &self.observed(inputs), now)
     }
 
     /// Records the outcome of one step.
-    pub fn learn(&mut self, outcome: Outcome) {
+    pub(super) fn learn(&mut self, outcome: Outcome) {
         if outcome.is_change() {
             self.effect = Effect::Change;
         }
@@ -342,7 +342,7 @@ impl Memory {
     }
 
     /// Ends a plan with all steps carried out. Returns how long to rest; `None` for no rest.
-    pub fn done(&mut self, plan: &Plan, now: Timestamp) -> Option<Rest> {
+    pub(super) fn done(&mut self, plan: &Plan, now: Timestamp) -> Option<Rest> {
         if !matches!(self.look, Look::Earlier(_)) {
             self.seen_at = Some(now);
         }
@@ -381,7 +381,7 @@ impl Memory {
     }
 
     /// Ends a plan with a failed step. `unreachable_until` is set if the state of the host is no longer known.
-    pub fn failed(&mut self, unreachable_until: Option<Timestamp>) {
+    pub(super) fn failed(&mut self, unreachable_until: Option<Timestamp>) {
         if let Some(retry_at) = unreachable_until {
             self.learn(Outcome::Looked(HostSeen::Unreachable { retry_at }));
         }
@@ -398,7 +398,7 @@ impl Memory {
     ///
     /// Only the observation of the host is kept, and only for steps that need no fresh probe, so that not every
     /// change of the Node and every wait for pods needs a probe.
-    pub fn woken(&mut self, wake: Wake, now: Timestamp) {
+    pub(super) fn woken(&mut self, wake: Wake, now: Timestamp) {
         self.pods = None;
         self.search = Search::Open;
         let young = self.seen_at.is_some_and(|seen_at| now < seen_at + limits::RETRY_MOST);

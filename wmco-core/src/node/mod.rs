@@ -55,6 +55,7 @@ mod steps;
 mod tests;
 mod vacant;
 mod work;
+mod worker_state;
 
 use jiff::Timestamp;
 use schemars::JsonSchema;
@@ -64,15 +65,17 @@ pub use desired::{Desired, DesiredFile, NodeMarks, Release};
 pub use drain::{DrainMarks, DrainSeen, Refusal, drain_condition, pods_came_back};
 pub use host_key::host_key_condition;
 pub use inputs::{InstanceInputs, Login, Order, sealed_username};
-pub use memory::Memory;
+use memory::Memory;
 pub use outcome::Outcome;
 pub use plan::{Action, Awaited, Because, Next, NodePatch, Plan, Purpose, Step};
 pub use registration::{Registration, Starts};
 pub use rest::{Rest, Wake};
 pub use search::{KnownAs, NodeSearch};
-pub use setbacks::{AttemptedStep, FailureKind, Setbacks};
+use setbacks::Setbacks;
+pub use setbacks::{AttemptedStep, FailureKind};
 pub use vacant::{doubts, unfit};
 pub use work::{Grounds, HostWork, Vacancy};
+pub use worker_state::WorkerState;
 
 use crate::facts::{NodeFacts, PodFacts};
 use crate::fleet::Intent;

@@ -14,9 +14,10 @@ use super::Action;
 use crate::limits;
 
 /// Something that a worker tries and that can fail by itself.
-#[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
+#[derive(Clone, Debug, Default, Eq, Ord, PartialEq, PartialOrd)]
 pub enum AttemptedStep {
     /// A connection to the host.
+    #[default]
     Connect,
     /// A step, by its verb and by the fields that it changes: another change of the Node is another step.
     Step(String),
@@ -57,20 +58,8 @@ impl FailureKind {
 }
 
 /// Failures since the worker last had nothing more to do, or was asked for something else.
-///
-/// ```
-/// use wmco_core::node::{Action, AttemptedStep, FailureKind, Setbacks};
-///
-/// let (looks, fails) = (AttemptedStep::of(&Action::ListPods), AttemptedStep::Connect);
-/// let mut setbacks = Setbacks::default();
-/// assert_eq!(setbacks.failed(fails.clone(), FailureKind::Other).as_secs(), 1);
-/// setbacks.succeeded(&looks);
-/// assert_eq!(setbacks.failed(fails.clone(), FailureKind::Other).as_secs(), 2);
-/// setbacks.succeeded(&fails);
-/// assert_eq!(setbacks.failed(fails, FailureKind::Other).as_secs(), 1);
-/// ```
 #[derive(Clone, Debug, Default)]
-pub struct Setbacks {
+pub(super) struct Setbacks {
     /// What has failed and not succeeded since.
     failing: BTreeSet<AttemptedStep>,
     /// Failures in a row.
@@ -79,7 +68,7 @@ pub struct Setbacks {
 
 impl Setbacks {
     /// Records a failure; returns the pause before the next attempt.
-    pub fn failed(&mut self, attempt: AttemptedStep, kind: FailureKind) -> SignedDuration {
+    pub(super) fn failed(&mut self, attempt: AttemptedStep, kind: FailureKind) -> SignedDuration {
         self.failing.insert(attempt);
         let pause = limits::retry_pause(self.count);
         self.count = self.count.saturating_add(1);
@@ -87,19 +76,19 @@ impl Setbacks {
     }
 
     /// Records a success. Pauses begin anew once nothing that failed is left.
-    pub fn succeeded(&mut self, attempt: &AttemptedStep) {
+    pub(super) fn succeeded(&mut self, attempt: &AttemptedStep) {
         if self.failing.remove(attempt) && self.failing.is_empty() {
             self.clear();
         }
     }
 
     /// Forgets all failures: nothing is left to do, or something else is asked for.
-    pub fn clear(&mut self) {
+    pub(super) fn clear(&mut self) {
         *self = Self::default();
     }
 
     /// Whether nothing is failing.
-    pub fn is_empty(&self) -> bool {
+    pub(super) fn is_empty(&self) -> bool {
         self.failing.is_empty()
     }
 }

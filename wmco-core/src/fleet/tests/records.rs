@@ -30,8 +30,7 @@ fn host_key(case: &Case) -> Result<Option<Pinned>, Unreachable> {
 
 #[test]
 fn several_former_records_lead_to_no_first_use() {
-    let kept =
-        Pinned { key: KEY.parse().unwrap(), by: Pin::Kept { name: "a.example".to_owned() } };
+    let kept = Pinned { key: KEY.parse().unwrap(), by: Pin::Kept { name: "a.example".to_owned() } };
     assert_eq!(host_key(&renamed_twice()), Ok(Some(kept)));
     let pins_gone = renamed_twice().with(|c| c.host_keys.retain(|(key, _)| key.ends_with("_host")));
     let error = host_key(&pins_gone).unwrap_err();

@@ -17,7 +17,7 @@ use wmco_core::limits;
 use wmco_core::login_keys::LoginKeys;
 use wmco_core::machines::Machines;
 use wmco_core::node::{
-    AttemptedStep, FailureKind, InstanceInputs, Login, Memory, Next, Order, Rest, Setbacks, Wake,
+    AttemptedStep, FailureKind, InstanceInputs, Login, Next, Order, Rest, Wake, WorkerState,
 };
 use wmco_core::reach::{Reach, Unreachable, reach};
 
@@ -55,9 +55,8 @@ pub(crate) struct Operator {
 
 #[derive(Clone, Debug, Default)]
 struct Worker {
-    memory: Memory,
+    state: WorkerState,
     asleep: Option<Asleep>,
-    setbacks: Setbacks,
 }
 
 /// What was true when the last pass ended, and what ends the rest.
@@ -227,21 +226,21 @@ impl World {
                 return Ok(false);
             };
             if wake == Wake::AskedOtherwise {
-                worker.setbacks.clear();
                 self.faults.asked_otherwise(&key);
             }
-            worker.memory.woken(wake, self.now);
+            worker.state.woken(wake, self.now);
         }
-        let memory = &mut worker.memory;
-        let plan = memory.plan(&inputs, self.now);
+        let state = &mut worker.state;
+        let plan = state.plan(&inputs, self.now);
         if self.log {
             eprintln!("{} {instance}\n{plan}\n", self.now);
         }
-        self.claim(instance, memory.claims_slot(&inputs, self.now));
-        let mut failed = None;
+        self.claim(instance, state.claims_slot(&inputs, self.now));
+        let mut rest = None;
         for step in &plan.steps {
             self.others_act(others);
             let attempt = AttemptedStep::of(&step.action);
+            state.connects();
             *self.actions.entry(step.action.verb()).or_default() += 1;
             let outcome = match self.faults.stuck(&attempt, &key, self.now) {
                 Ok(()) => self.effect(&step.action, &key, instance, index),
@@ -249,39 +248,31 @@ impl World {
             };
             match outcome {
                 Ok(outcome) => {
-                    if step.action.is_on_host() {
-                        worker.setbacks.succeeded(&AttemptedStep::Connect);
-                    }
-                    worker.setbacks.succeeded(&attempt);
-                    memory.learn(outcome);
+                    state.begins(&step.action);
+                    state.succeeded(outcome);
                 }
-                Err(Stop::Fail) => failed = Some((attempt, step.action.is_on_host())),
+                Err(Stop::Fail) => {
+                    let on_host = step.action.is_on_host();
+                    let on = |host: &&Host| host.power == Power::On;
+                    let host = index.map(|index| &self.hosts[index]).filter(on);
+                    let refuses = on_host && host.is_some_and(|host| self.is_locked(host));
+                    let down = host.is_none() || refuses;
+                    if !(on_host && down) {
+                        state.begins(&step.action);
+                    }
+                    rest = Some(state.failed(FailureKind::Other, down, |pause| self.now + pause));
+                }
                 Err(Stop::Crash) => return Err(Stop::Crash),
             }
             self.check(&step.action);
-            if failed.is_some() {
+            if rest.is_some() {
+                // An instance that does not answer must not hold up the others.
+                self.claim(instance, state.claims_slot(&inputs, self.now));
                 break;
             }
         }
-        let settled = failed.is_none() && plan.next == Next::Settled;
-        let rest = if let Some((attempt, on_host)) = failed {
-            let on = |host: &&Host| host.power == Power::On;
-            let host = index.map(|index| &self.hosts[index]).filter(on);
-            let refuses = on_host && host.is_some_and(|host| self.is_locked(host));
-            let down = host.is_none() || refuses;
-            let attempt = if on_host && down { AttemptedStep::Connect } else { attempt };
-            let retry_at = self.now + worker.setbacks.failed(attempt, FailureKind::Other);
-            memory.failed(down.then_some(retry_at));
-            // An instance that does not answer must not hold up the others.
-            let claims = memory.claims_slot(&inputs, self.now);
-            self.claim(instance, claims);
-            Some(Rest::after_failure(retry_at))
-        } else {
-            memory.done(&plan, self.now)
-        };
-        if settled {
-            worker.setbacks.clear();
-        }
+        let settled = rest.is_none() && plan.next == Next::Settled;
+        let rest = rest.or_else(|| state.done(&plan, self.now));
         worker.asleep = rest.map(|rest| Asleep { inputs, rest, settled });
         self.operator.instances.insert(key, worker);
         Ok(!plan.steps.is_empty())

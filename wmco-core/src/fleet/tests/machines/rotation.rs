@@ -44,7 +44,9 @@ fn the_current_key_stays_on_all_hosts_until_each_lets_the_next_in() {
     let half = listed(&[(one, proven(1)), (two, LOGGED_IN)]);
     waits_for(&half, &["10.0.0.2"]);
     let record = |text| HostRecord::parse(text).unwrap();
-    let due = |case: &Case, text| progress(case).due(&rotation(), Some(&record(text)));
+    let due = |case: &Case, text| {
+        progress(case).due(&LoginKeys::rotating(rotation()), Some(&record(text)))
+    };
     assert_eq!(due(&half, proven(1)), None);
     assert_eq!(due(&half, LOGGED_IN).unwrap().remove, None);
     let all = listed(&[(one, proven(1)), (two, proven(2))]);
@@ -74,7 +76,7 @@ fn every_host_that_we_may_have_to_log_in_to_holds_it_up() {
     let unknown = listed(&rest).with(|c| c.list_absent = true);
     assert!(!unknown.told().contains("private-key"), "{}", unknown.told());
     let record = HostRecord::parse(proven(1)).unwrap();
-    assert_eq!(progress(&unknown).due(&rotation(), Some(&record)), None);
+    assert_eq!(progress(&unknown).due(&LoginKeys::rotating(rotation()), Some(&record)), None);
     // Nobody knows what people want, so every host may be wanted.
     waits_for(&with("10.0.0.9_host", LOGGED_IN).with(|c| c.list_absent = true), &["10.0.0.9"]);
     let told = with("10.0.0.9_host", LOGGED_IN).told();
