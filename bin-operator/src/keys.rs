@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use wmco_core::authorized_key::AuthorizedKey;
-use wmco_core::host_record::HostRecord;
 use wmco_core::login_keys::{KeyRotation, LoginKeys};
 use wmco_core::names::objects::{NEXT_PRIVATE_KEY_KEY, PRIVATE_KEY_KEY, PRIVATE_KEY_SECRET};
 use wmco_core::secret::Secret;
+use wmco_core::username;
 use wmco_ssh::PrivateKey;
 
 /// The keys of the Secret and what follows from them.
@@ -80,11 +80,13 @@ impl Keys {
         std::iter::once(&self.current).chain(&self.next)
     }
 
-    /// The one with which the user name of the host with this record is encrypted.
-    pub fn sealing(&self, record: Option<&HostRecord>) -> &KeyFile {
-        let key = self.facts.sealing(record);
-        let next = self.next.as_ref().filter(|next| next.parsed.public().hash() == key);
-        next.unwrap_or(&self.current)
+    /// The same, to encrypt user names with.
+    pub fn passphrases(&self) -> Vec<username::KeyFile> {
+        let file = |file: &KeyFile| username::KeyFile {
+            hash: file.parsed.public().hash(),
+            pem: file.pem.clone(),
+        };
+        self.files().map(file).collect()
     }
 
     /// All of them, for who logs in.

@@ -2,7 +2,6 @@
 
 mod counts;
 mod preflight;
-mod usernames;
 mod view;
 mod workers;
 
@@ -24,6 +23,7 @@ use wmco_core::names::objects::{CA_BUNDLE_KEY, TLS_SECRET, TRUSTED_CA_CONFIG_MAP
 use wmco_core::node::{Login, Order, sealed_username};
 use wmco_core::reach::forgotten_jump_keys;
 use wmco_core::upgradeable::Standing;
+use wmco_core::username::{Randomness, Usernames};
 
 use crate::claims::Claims;
 use crate::clock;
@@ -41,7 +41,6 @@ use crate::snapshot;
 use crate::sources::Sources;
 use counts::Counts;
 use preflight::Preflight;
-use usernames::{NoRandomBytes, Usernames};
 use view::{SeenMachines, View};
 use workers::Workers;
 
@@ -72,6 +71,16 @@ pub struct Fleet {
     instances: usize,
     /// How all instances stand by the last pass.
     standings: watch::Sender<Option<Vec<Standing>>>,
+}
+
+/// The system gives no random bytes.
+#[derive(Debug, thiserror::Error)]
+#[error("the system has no random bytes, check its random device")]
+struct NoRandomBytes;
+
+/// Fresh random bytes for one message.
+fn randomness() -> Result<Randomness, NoRandomBytes> {
+    Randomness::filled_by(getrandom::fill).map_err(|_| NoRandomBytes)
 }
 
 impl Fleet {
@@ -281,12 +290,13 @@ impl Fleet {
             self.workers.keep_only(&BTreeSet::new());
             return changes;
         };
-        self.usernames.begin_pass(keys.files());
+        self.usernames.begin_pass(keys.passphrases());
         let parsed = keys.parsed();
         let wanted = assignments.instances.iter().filter(|instance| instance.is_wanted());
         self.workers.keep_only(&wanted.map(|instance| instance.address.as_str()).collect());
         for assignment in assignments.instances.iter().filter(|it| it.is_due(is_rendered)) {
-            let sealed = match self.sealed_username(assignment, view, keys) {
+            let (hosts, names) = (&view.hosts, &mut self.usernames);
+            let sealed = match sealed_username(assignment, hosts, &keys.facts, names, randomness) {
                 Ok(sealed) => sealed,
                 Err(error) => {
                     problems.insert(error.to_string().into(), Duration::ZERO);
@@ -311,22 +321,6 @@ impl Fleet {
             }
         }
         changes
-    }
-
-    /// The encrypted user name of an instance that somebody asks for; the one in use is decrypted.
-    fn sealed_username(
-        &mut self,
-        assignment: &fleet::Assignment<'_>,
-        view: &View,
-        keys: &Keys,
-    ) -> Result<Option<String>, NoRandomBytes> {
-        let in_use = sealed_username(assignment, &view.hosts);
-        if let Some(text) = in_use {
-            self.usernames.open(text);
-        }
-        let Some(instance) = assignment.instance else { return Ok(None) };
-        let own = keys.sealing(assignment.record(&view.hosts));
-        self.usernames.seal(&instance.username, in_use, own).map(Some)
     }
 
     /// The private keys; adds their problems to `problems`.

@@ -12,6 +12,7 @@ use crate::instances::OfMachine;
 use crate::login_keys::LoginKeys;
 use crate::names;
 use crate::reach::{Reach, Unreachable, reach};
+use crate::username::{Randomness, Usernames};
 
 /// All facts about the cluster that an instance's worker needs.
 ///
@@ -24,7 +25,7 @@ use crate::reach::{Reach, Unreachable, reach};
 /// use wmco_core::host_record::KnownHosts;
 /// use wmco_core::instances::{Resolutions, parse};
 /// use wmco_core::login_keys::LoginKeys;
-/// use wmco_core::node::{InstanceInputs, Login, Memory, Release, Rest};
+/// use wmco_core::node::{InstanceInputs, Login, Release, Rest, WorkerState};
 ///
 /// // What people wrote ...
 /// let entries = parse([("10.0.0.5", "username=core")], &Resolutions::default());
@@ -46,8 +47,8 @@ use crate::reach::{Reach, Unreachable, reach};
 /// };
 /// let inputs = InstanceInputs::of(&assignments.instances[0], &release, &hosts, login);
 ///
-/// let (mut memory, now) = (Memory::default(), jiff::Timestamp::UNIX_EPOCH);
-/// let plan = memory.plan(&inputs, now);
+/// let (mut memory, now) = (WorkerState::default(), jiff::Timestamp::UNIX_EPOCH);
+/// let plan = worker.plan(&inputs, now);
 /// assert_eq!(plan.steps[0].action.verb(), "probe-with-ours");
 /// // A step that fails is tried again later, unless people ask for something else meanwhile.
 /// let rest = Rest::after_failure(now);
@@ -223,9 +224,29 @@ fn due_record(
     (own != Some(&due.record(own, former))).then_some(due)
 }
 
+/// The encrypted user name of an instance that somebody asks for; the one in use is decrypted for `usernames`.
+///
+/// # Errors
+/// There is no `randomness` for a new text.
+pub fn sealed_username<E>(
+    assignment: &Assignment<'_>,
+    hosts: &KnownHosts,
+    keys: &LoginKeys,
+    usernames: &mut Usernames,
+    randomness: impl FnOnce() -> Result<Randomness, E>,
+) -> Result<Option<String>, E> {
+    let in_use = username_in_use(assignment, hosts);
+    if let Some(text) = in_use {
+        usernames.open(text);
+    }
+    let Some(instance) = assignment.instance else { return Ok(None) };
+    let key = keys.sealing(assignment.record(hosts));
+    usernames.seal(&instance.username, in_use, key, randomness)
+}
+
 /// The encrypted user name in use for an instance: from the record, or from the Node of a Machine, which the Go
 /// operator also reads.
-pub fn sealed_username<'a>(assignment: &Assignment<'a>, hosts: &'a KnownHosts) -> Option<&'a str> {
+fn username_in_use<'a>(assignment: &Assignment<'a>, hosts: &'a KnownHosts) -> Option<&'a str> {
     let is_machine = assignment.instance.is_some_and(|instance| instance.machine.is_some());
     let on_node = || assignment.node?.annotation(names::USERNAME_ANNOTATION);
     let on_record = assignment.record(hosts).and_then(|record| record.username.as_deref());

@@ -14,12 +14,14 @@
 //! Source: `docs/contract/ssh.md`, SSH10 to SSH16; RFC 4880, sections 3.7, 4.2, 5.3, 5.9, 5.13 and 6.
 
 mod armor;
+mod kept;
 mod packet;
 
 use crate::names;
 use crate::secret::Secret;
 use zeroize::Zeroizing;
 
+pub use kept::{KeyFile, Usernames};
 use packet::Packets;
 
 /// Number of random bytes that one message needs: salt, content key, and the start of the content.

@@ -2,24 +2,31 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use wmco_core::digest::Sha256;
-use wmco_core::secret::Secret;
-use wmco_core::username::{self, Randomness};
-
-use crate::keys::KeyFile;
+use super::{Randomness, decrypt, encrypt};
+use crate::digest::Sha256;
+use crate::secret::Secret;
 
 /// What was encrypted and decrypted so far, with these files of private keys: another file of the same key
 /// encrypts otherwise.
 #[derive(Default)]
-pub(super) struct Usernames {
-    /// The files by the hashes of their public keys, the current one first.
-    files: Vec<(Sha256, Secret)>,
+pub struct Usernames {
+    /// The current one first.
+    files: Vec<KeyFile>,
     /// As encrypted last, since every encryption looks different, by user and key.
     sealed: BTreeMap<(String, Sha256), String>,
     /// As decrypted in this pass.
     opened: HashMap<String, Option<Opened>>,
     /// As decrypted in the pass before.
     earlier: HashMap<String, Option<Opened>>,
+}
+
+/// A file with a private key.
+#[derive(Clone, Eq, PartialEq)]
+pub struct KeyFile {
+    /// Hash of the public half of the key.
+    pub hash: Sha256,
+    /// The file, which is the passphrase.
+    pub pem: Secret,
 }
 
 /// A decrypted user name, and the key that decrypted it; none if that was another file of it.
@@ -29,16 +36,9 @@ struct Opened {
     key: Option<Sha256>,
 }
 
-/// The system gives no random bytes.
-#[derive(Debug, thiserror::Error)]
-#[error("the system has no random bytes, check its random device")]
-pub(super) struct NoRandomBytes;
-
 impl Usernames {
     /// Begins a pass with these files; what the last pass did not need is forgotten.
-    pub(super) fn begin_pass<'a>(&mut self, files: impl IntoIterator<Item = &'a KeyFile>) {
-        let file = |file: &KeyFile| (file.parsed.public().hash(), file.pem.clone());
-        let files: Vec<_> = files.into_iter().map(file).collect();
+    pub fn begin_pass(&mut self, files: Vec<KeyFile>) {
         if self.files == files {
             self.earlier = std::mem::take(&mut self.opened);
         } else {
@@ -47,16 +47,16 @@ impl Usernames {
     }
 
     /// Decrypts `text`, once, with whichever key does.
-    pub(super) fn open(&mut self, text: &str) {
+    pub fn open(&mut self, text: &str) {
         if self.opened.contains_key(text) {
             return;
         }
-        let with = |(key, pem): &(Sha256, Secret)| {
-            let user = username::decrypt(text, pem).ok()?;
-            Some(Opened { user, key: Some(*key) })
+        let with = |file: &KeyFile| {
+            let user = decrypt(text, &file.pem).ok()?;
+            Some(Opened { user, key: Some(file.hash) })
         };
-        let with_other_end = |(_, pem): &(Sha256, Secret)| {
-            let user = other_ends(pem).find_map(|pem| username::decrypt(text, &pem).ok())?;
+        let with_other_end = |file: &KeyFile| {
+            let user = other_ends(&file.pem).find_map(|pem| decrypt(text, &pem).ok())?;
             Some(Opened { user, key: None })
         };
         let mut open = || {
@@ -69,38 +69,37 @@ impl Usernames {
     }
 
     /// The user name that `text` is, if it was decrypted before and is one.
-    pub(super) fn opened(&self, text: &str) -> Option<String> {
+    pub fn opened(&self, text: &str) -> Option<String> {
         Some(self.opened.get(text)?.as_ref()?.user.clone())
     }
 
-    /// `user`, encrypted with the key of this file: the text on record, if it was decrypted before and says the same, else
-    /// the last one made.
-    pub(super) fn seal(
+    /// `user`, encrypted with the key of this hash: the text on record, if it was decrypted before and says the same, else
+    /// the last one made. `None` if there is no such key.
+    ///
+    /// # Errors
+    /// There is no `randomness`, which a new text needs.
+    pub fn seal<E>(
         &mut self,
         user: &str,
         on_record: Option<&str>,
-        file: &KeyFile,
-    ) -> Result<String, NoRandomBytes> {
-        let key = file.parsed.public().hash();
+        key: Sha256,
+        randomness: impl FnOnce() -> Result<Randomness, E>,
+    ) -> Result<Option<String>, E> {
         let wanted = Opened { user: user.to_owned(), key: Some(key) };
         let says_the_same =
             |text: &&str| self.opened.get(*text).is_some_and(|it| it.as_ref() == Some(&wanted));
         if let Some(text) = on_record.filter(says_the_same) {
-            return Ok(text.to_owned());
+            return Ok(Some(text.to_owned()));
         }
         let by = (wanted.user, key);
         if let Some(text) = self.sealed.get(&by) {
-            return Ok(text.clone());
+            return Ok(Some(text.clone()));
         }
-        let text = username::encrypt(user, &file.pem, &randomness()?);
+        let Some(file) = self.files.iter().find(|file| file.hash == key) else { return Ok(None) };
+        let text = encrypt(user, &file.pem, &randomness()?);
         self.sealed.insert(by, text.clone());
-        Ok(text)
+        Ok(Some(text))
     }
-}
-
-/// Fresh random bytes for one message.
-fn randomness() -> Result<Randomness, NoRandomBytes> {
-    Randomness::filled_by(getrandom::fill).map_err(|_| NoRandomBytes)
 }
 
 /// The same file with other ends, as people and tools write them.
@@ -111,48 +110,47 @@ fn other_ends(pem: &Secret) -> impl Iterator<Item = Secret> {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
+    use std::convert::Infallible;
+    use std::sync::atomic::{AtomicU8, Ordering};
 
-    use wmco_ssh::PrivateKey;
-
+    use super::super::RANDOM_BYTES;
     use super::*;
 
-    fn file(pem: String) -> KeyFile {
-        let pem = Secret::new(pem);
-        KeyFile { parsed: Arc::new(PrivateKey::parse(&pem).unwrap()), pem }
+    /// Other bytes each time.
+    fn randomness() -> Randomness {
+        static COUNT: AtomicU8 = AtomicU8::new(0);
+        Randomness::new([COUNT.fetch_add(1, Ordering::Relaxed); RANDOM_BYTES])
     }
 
     /// The same key in two files.
-    fn files() -> [KeyFile; 2] {
-        let pem = rcgen::KeyPair::generate().unwrap().serialize_pem();
-        [file(pem.clone()), file(format!("{pem}\n"))]
+    fn files(key: &str) -> [KeyFile; 2] {
+        let file = |end| KeyFile {
+            hash: Sha256::of(key.as_bytes()),
+            pem: Secret::new(format!("-----BEGIN {key}{end}")),
+        };
+        [file(""), file("\n")]
     }
 
     fn sealed(user: &str, file: &KeyFile) -> String {
-        username::encrypt(user, &file.pem, &randomness().unwrap())
+        encrypt(user, &file.pem, &randomness())
     }
 
     fn pass(names: &mut Usernames, on_record: &str, files: &[&KeyFile], own: &KeyFile) -> String {
-        names.begin_pass(files.iter().copied());
+        names.begin_pass(files.iter().map(|file| (*file).clone()).collect());
         names.open(on_record);
-        names.seal("core", Some(on_record), own).unwrap()
-    }
-
-    #[test]
-    fn every_message_has_random_bytes_of_its_own() {
-        let [file, _] = files();
-        assert_ne!(sealed("core", &file), sealed("core", &file));
+        let fresh = || Ok::<_, Infallible>(randomness());
+        names.seal("core", Some(on_record), own.hash, fresh).unwrap().unwrap()
     }
 
     #[test]
     fn a_user_name_on_record_is_kept_from_pass_to_pass() {
-        let [file, _] = files();
+        let [file, _] = files("a");
         let (mut names, on_record) = (Usernames::default(), sealed("core", &file));
         for _ in 0..3 {
             assert_eq!(pass(&mut names, &on_record, &[&file], &file), on_record);
         }
         let other = pass(&mut names, &sealed("other", &file), &[&file], &file);
-        assert_eq!(username::decrypt(&other, &file.pem).unwrap(), "core");
+        assert_eq!(decrypt(&other, &file.pem).unwrap(), "core");
         let again = pass(&mut names, "", &[&file], &file);
         assert_eq!(again, other, "every encryption looks different");
         assert_eq!(names.opened.len() + names.earlier.len(), 2);
@@ -161,19 +159,19 @@ mod tests {
     /// Else a later process could not read whom to log in as.
     #[test]
     fn a_user_name_on_record_is_sealed_anew_for_another_file_of_the_same_key() {
-        let [before, now] = files();
+        let [before, now] = files("a");
         let (mut names, on_record) = (Usernames::default(), sealed("core", &before));
         assert_eq!(pass(&mut names, &on_record, &[&before], &before), on_record);
         let due = pass(&mut names, &on_record, &[&now], &now);
-        assert_eq!(username::decrypt(&due, &now.pem).unwrap(), "core");
+        assert_eq!(decrypt(&due, &now.pem).unwrap(), "core");
     }
 
     #[test]
     fn a_user_name_is_read_again_once_the_file_is_right() {
-        let [[right, _], [wrong, _]] = [files(), files()];
+        let [[right, _], [wrong, _]] = [files("a"), files("b")];
         let (mut names, on_record) = (Usernames::default(), sealed("core", &right));
         for (file, expected) in [(&wrong, None), (&right, Some("core"))] {
-            names.begin_pass([file]);
+            names.begin_pass(vec![file.clone()]);
             names.open(&on_record);
             assert_eq!(names.opened(&on_record).as_deref(), expected);
         }
@@ -182,9 +180,9 @@ mod tests {
     /// The same key may be written with another end of the file when it becomes the current key.
     #[test]
     fn a_user_name_is_read_with_another_end_of_the_file() {
-        let [before, now] = files();
+        let [before, now] = files("a");
         let (mut names, on_record) = (Usernames::default(), sealed("core", &before));
-        names.begin_pass([&now]);
+        names.begin_pass(vec![now]);
         names.open(&on_record);
         assert_eq!(names.opened(&on_record).as_deref(), Some("core"));
     }
@@ -193,14 +191,24 @@ mod tests {
     /// it lets in, so that the one before can go.
     #[test]
     fn a_user_name_is_read_with_both_keys_and_sealed_with_the_own_one() {
-        let [[current, _], [next, _]] = [files(), files()];
+        let [[current, _], [next, _]] = [files("a"), files("b")];
         let (mut names, before) = (Usernames::default(), sealed("core", &current));
         let both = [&current, &next];
         assert_eq!(pass(&mut names, &before, &both, &current), before);
         let after = pass(&mut names, &before, &both, &next);
-        assert_eq!(username::decrypt(&after, &next.pem).unwrap(), "core");
+        assert_eq!(decrypt(&after, &next.pem).unwrap(), "core");
         assert_eq!(pass(&mut names, &after, &both, &next), after);
         assert_eq!(pass(&mut names, &after, &[&next], &next), after, "the key before is gone");
         assert_eq!(names.opened(&after).as_deref(), Some("core"));
+    }
+
+    #[test]
+    fn without_its_key_and_without_random_bytes_no_user_name_is_sealed() {
+        let [file, _] = files("a");
+        let mut names = Usernames::default();
+        let none = || Err("the device is gone");
+        assert_eq!(names.seal("core", None, file.hash, none), Ok(None));
+        names.begin_pass(vec![file.clone()]);
+        assert_eq!(names.seal("core", None, file.hash, none), Err("the device is gone"));
     }
 }
