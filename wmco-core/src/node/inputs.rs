@@ -47,7 +47,7 @@ use crate::username::{Randomness, Usernames};
 /// };
 /// let inputs = InstanceInputs::of(&assignments.instances[0], &release, &hosts, login);
 ///
-/// let (mut memory, now) = (WorkerState::default(), jiff::Timestamp::UNIX_EPOCH);
+/// let (mut worker, now) = (WorkerState::default(), jiff::Timestamp::UNIX_EPOCH);
 /// let plan = worker.plan(&inputs, now);
 /// assert_eq!(plan.steps[0].action.verb(), "probe-with-ours");
 /// // A step that fails is tried again later, unless people ask for something else meanwhile.

@@ -18,22 +18,8 @@ use crate::{limits, names};
 
 /// Observations of one instance from its last *pass*: the plans that follow each other without a pause.
 ///
-/// The executor calls [`plan`](Self::plan), carries out the steps until one fails, reports each outcome with
-/// [`learn`](Self::learn), then ends the plan with [`done`](Self::done) or [`failed`](Self::failed), rests for the
-/// returned time, and reports with [`woken`](Self::woken) what ended the rest. Losing a memory costs one probe.
-///
-/// ```
-/// use wmco_core::node::{HostSeen, Memory, Outcome, Wake};
-///
-/// let mut memory = Memory::default();
-/// memory.learn(Outcome::Looked(HostSeen::NoAgent));
-/// let now = jiff::Timestamp::UNIX_EPOCH;
-/// memory.woken(Wake::NodeChanged, now);
-/// assert_eq!(*memory.host(), HostSeen::NoAgent);
-/// // A wait that was in vain begins with a fresh look.
-/// memory.woken(Wake::Deadline, now);
-/// assert_eq!(*memory.host(), HostSeen::Unknown);
-/// ```
+/// A plan ends with [`done`](Self::done) or [`failed`](Self::failed), a rest with [`woken`](Self::woken). Losing a
+/// memory costs one probe.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Memory {
     look: Look,

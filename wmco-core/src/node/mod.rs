@@ -27,7 +27,7 @@
 //! The executor carries out the steps in order and stops at the first failure, which ends the *pass*. A pass begins
 //! when a wait ends or [`Observed`] or [`Desired`] changes, without pods, and with [`HostSeen::Unknown`] unless
 //! only the Node changed during a wait, and continues while plans say [`Next::Now`]. Observations of its steps are
-//! kept until it ends; [`Memory`] implements this. After [`HostWork::restarts`] the host is unknown again. The Node
+//! kept until it ends; [`WorkerState`] implements this. After [`HostWork::restarts`] the host is unknown again. The Node
 //! is read again after each patch of ours.
 //!
 //! # Not here

@@ -7,7 +7,10 @@ use super::{
     Rest, Setbacks, Wake,
 };
 
-/// The state of a worker, which plans, is told what came of each step, rests and is woken.
+/// The state of a worker. Its executor calls [`plan`](Self::plan) and carries out the steps until one fails. Of each it
+/// tells that it [`connects`](Self::connects), that the step [`begins`](Self::begins), and that it
+/// [`succeeded`](Self::succeeded) or [`failed`](Self::failed). Once all succeeded the plan is [`done`](Self::done). Then it
+/// rests for the returned time, and tells with [`woken`](Self::woken) what ended the rest. Losing a state costs one probe.
 ///
 /// ```
 /// use jiff::{SignedDuration, Timestamp};
