@@ -20,10 +20,10 @@ use wmco_core::host_record::RecordChange;
 use wmco_core::limits;
 use wmco_core::names::events;
 use wmco_core::names::objects::{CA_BUNDLE_KEY, TLS_SECRET, TRUSTED_CA_CONFIG_MAP};
-use wmco_core::node::{Login, Order, sealed_username};
+use wmco_core::node::{Login, Order};
 use wmco_core::reach::forgotten_jump_keys;
 use wmco_core::upgradeable::Standing;
-use wmco_core::username::{Randomness, Usernames};
+use wmco_core::username::{Randomness, Usernames, sealed_username};
 
 use crate::claims::Claims;
 use crate::clock;

@@ -64,7 +64,7 @@ use serde::Serialize;
 pub use desired::{Desired, DesiredFile, NodeMarks, Release};
 pub use drain::{DrainMarks, DrainSeen, Refusal, drain_condition, pods_came_back};
 pub use host_key::host_key_condition;
-pub use inputs::{InstanceInputs, Login, Order, sealed_username};
+pub use inputs::{InstanceInputs, Login, Order};
 use memory::Memory;
 pub use outcome::Outcome;
 pub use plan::{Action, Awaited, Because, Next, NodePatch, Plan, Purpose, Step};

@@ -4,6 +4,10 @@ use std::collections::{BTreeMap, HashMap};
 
 use super::{Randomness, decrypt, encrypt};
 use crate::digest::Sha256;
+use crate::fleet::Assignment;
+use crate::host_record::KnownHosts;
+use crate::login_keys::LoginKeys;
+use crate::names;
 use crate::secret::Secret;
 
 /// What was encrypted and decrypted so far, with these files of private keys: another file of the same key
@@ -100,6 +104,35 @@ impl Usernames {
         self.sealed.insert(by, text.clone());
         Ok(Some(text))
     }
+}
+
+/// The encrypted user name of an instance that somebody asks for; the one in use is decrypted for `usernames`.
+///
+/// # Errors
+/// There is no `randomness` for a new text.
+pub fn sealed_username<E>(
+    assignment: &Assignment<'_>,
+    hosts: &KnownHosts,
+    keys: &LoginKeys,
+    usernames: &mut Usernames,
+    randomness: impl FnOnce() -> Result<Randomness, E>,
+) -> Result<Option<String>, E> {
+    let in_use = username_in_use(assignment, hosts);
+    if let Some(text) = in_use {
+        usernames.open(text);
+    }
+    let Some(instance) = assignment.instance else { return Ok(None) };
+    let key = keys.sealing(assignment.record(hosts));
+    usernames.seal(&instance.username, in_use, key, randomness)
+}
+
+/// The encrypted user name in use for an instance: from the record, or from the Node of a Machine, which the Go
+/// operator also reads.
+fn username_in_use<'a>(assignment: &Assignment<'a>, hosts: &'a KnownHosts) -> Option<&'a str> {
+    let is_machine = assignment.instance.is_some_and(|instance| instance.machine.is_some());
+    let on_node = || assignment.node?.annotation(names::USERNAME_ANNOTATION);
+    let on_record = assignment.record(hosts).and_then(|record| record.username.as_deref());
+    on_record.or_else(|| on_node().filter(|_| is_machine))
 }
 
 /// The same file with other ends, as people and tools write them.
