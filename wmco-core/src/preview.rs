@@ -39,6 +39,9 @@ pub struct Preview<'a> {
     /// What the probe leads to if the host is as its Node tells; `None` if there is no probe.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub then: Option<Then>,
+    /// Whether that waits until the cluster is fit for new work.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub then_waits: bool,
     /// The effect of the login keys on it; `None` if there is none, or the keys are unknown.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub key: Option<KeyPreview>,
@@ -148,7 +151,9 @@ pub fn preview<'a>(
             Some(_) => (Plan::settled(), None),
             None => (plan, key(assignment).map(|key| key.held(held.get(&assignment.address)))),
         };
-        Preview { assignment: assignment.clone(), plan, unreachable, then, key }
+        let then_waits = desired.blocked && then.as_ref().is_some_and(Then::is_disruption);
+        let then_waits = then_waits && !assignment.node.is_some_and(NodeFacts::holds_slot);
+        Preview { assignment: assignment.clone(), plan, unreachable, then, then_waits, key }
     };
     assignments.instances.iter().map(preview).collect()
 }
@@ -188,6 +193,16 @@ impl Then {
             Self::PutBack
         } else {
             Self::Nothing
+        }
+    }
+}
+
+impl Then {
+    /// Whether it takes a node out of service that does not leave.
+    const fn is_disruption(&self) -> bool {
+        match self {
+            Self::ChangeVersion { .. } | Self::SetUpAnew { .. } | Self::Restart => true,
+            Self::SetUp | Self::PutBack | Self::Remove | Self::LookedAt | Self::Nothing => false,
         }
     }
 }
@@ -352,7 +367,9 @@ impl fmt::Display for Preview<'_> {
         let steps = self.plan.steps.iter();
         let steps = steps.map(|step| format!("would {}, because {}", step.action, step.because));
         let unreachable = self.unreachable.iter().map(|why| format!("would not log in: {why}"));
-        let then = self.then.iter().map(ToString::to_string);
+        let waits =
+            if self.then_waits { ", and not before the cluster is fit for new work" } else { "" };
+        let then = self.then.iter().map(|then| format!("{then}{waits}"));
         let key = self.key.iter().map(ToString::to_string);
         // Nodes and records hold what others wrote: it must not look like a line of ours.
         f.write_str(&printable(&self.assignment.to_string()))?;

@@ -25,6 +25,47 @@ pub fn without_user(text: &str) -> Cow<'_, str> {
         .map_or(Cow::Borrowed(text), |(_, public)| Cow::Owned(format!("[redacted]@{public}")))
 }
 
+/// Foreign prose without what may be a secret: without users of URLs and of addresses, queries, and what follows a word of
+/// HTTP's authorization.
+///
+/// ```
+/// use wmco_core::text::without_secrets;
+///
+/// let text = "Get \"https://bob:hush@a.test/x?token=hush\": proxy bob:hush@b.test:3128 refused";
+/// let told = "Get \"https://[redacted]@a.test/x?[redacted] proxy [redacted]@b.test:3128 refused";
+/// assert_eq!(without_secrets(text), told);
+/// assert_eq!(without_secrets("https://bob:hu sh@a.test/"), "https://[redacted]@a.test/");
+/// assert_eq!(without_secrets("Authorization: Bearer hush"), "Authorization: Bearer [redacted]");
+/// ```
+pub fn without_secrets(text: &str) -> String {
+    const REDACTED: &str = "[redacted]";
+    // A password may have blanks.
+    let mut parts = text.split("://");
+    let mut urls = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let end = part.find(['/', '?', '#', '"']).unwrap_or(part.len());
+        let (authority, rest) = part.split_at(end);
+        urls.extend(["://", &without_user(authority), rest]);
+    }
+    let mut is_secret = false;
+    let words = urls.split(' ').map(|word| {
+        let (before, url) =
+            word.split_once("://").map_or(("", word), |(scheme, url)| (scheme, url));
+        let hidden = match without_user(url).split_once('?') {
+            Some((place, query)) if !query.is_empty() => format!("{place}?{REDACTED}"),
+            _ => without_user(url).into_owned(),
+        };
+        let shown = match (is_secret, before) {
+            (true, _) => REDACTED.to_owned(),
+            (false, "") => hidden,
+            (false, scheme) => format!("{scheme}://{hidden}"),
+        };
+        is_secret = ["basic", "bearer"].iter().any(|it| word.eq_ignore_ascii_case(it));
+        shown
+    });
+    words.collect::<Vec<_>>().join(" ")
+}
+
 /// Foreign text for a message: printable, without what may be a password, and no longer than `most_bytes` before
 /// codes stand in place of letters.
 ///

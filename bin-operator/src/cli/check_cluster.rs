@@ -11,7 +11,7 @@ use kube::api::{Api, ListParams};
 use kube::{Client, CustomResourceExt, Resource};
 use serde::Serialize;
 use serde_json::Value;
-use wmco_core::names::{OS_LABEL, OS_WINDOWS, objects};
+use wmco_core::names::objects;
 use wmco_core::preflight::{self, ClusterSeen, Finding, NodeSeen, Seen};
 use wmco_core::proxy::{ProxyError, ProxySettings};
 
@@ -162,8 +162,8 @@ async fn look() -> anyhow::Result<ClusterSeen> {
     let config = wmco_kubeconfig::infer().context("no cluster")?;
     let client = wmco_kubeconfig::client(config)?;
     let version = client.apiserver_version().await.context("the API server does not answer")?;
-    let nodes = ListParams::default().labels(&format!("{OS_LABEL}={OS_WINDOWS}"));
-    let nodes = Api::<Node>::all(client.clone()).list(&nodes).await.context("cannot list nodes")?;
+    let nodes = Api::<Node>::all(client.clone()).list(&ListParams::default()).await;
+    let nodes = nodes.context("cannot list nodes")?;
     let cluster = objects::CLUSTER;
     let proxies = object::<Proxy>(&client, cluster).await?;
     Ok(ClusterSeen {

@@ -281,7 +281,7 @@ fn a_bundle_that_could_not_be_installed_is_not_made() {
     refused(&["--catalog-image", "A B"], "catalogue's image `A B` cannot be used");
     refused(&["--bundle-image", "A B"], "bundle's image `A B` cannot be used");
     refused(&["--args=--help"], "--help and --version run nothing");
-    for range in ["", "all", ">=0.0.0 <=1.2.3"] {
+    for range in ["", "all", ">=0.0.0 <=1.2.3", ">=2.0.0", "<1.0.0\n"] {
         let given = ["--bundle-version", "1.2.3", "--skip-range", range];
         refused(&given, "cannot be used, write comparisons with versions");
     }

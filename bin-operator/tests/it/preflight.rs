@@ -1,6 +1,7 @@
 //! `check cluster`, `check host` and what `plan` says of a cluster that is not fit.
 
 use serde_json::{Value, json};
+use wmco_core::names;
 
 use crate::program::{Run, run};
 
@@ -155,4 +156,38 @@ fn a_plan_for_an_unfit_cluster_says_why_nothing_new_begins() {
     let run = run(&["plan", "-f", "-"], &format!("{list}\n---\n{}", network("OpenShiftSDN")));
     assert!(run.out.contains("10.0.0.5: leave, because the cluster is not fit"), "{run:?}");
     assert!(run.err.contains("blocks: network-type: "), "{run:?}");
+}
+
+/// Work that has begun goes on, and a host leaves all the same.
+#[test]
+fn a_plan_for_an_unfit_cluster_says_what_waits_for_it() {
+    let node = |is_upgrading: bool| {
+        let mut node = json!({
+            "apiVersion": "v1", "kind": "Node",
+            "metadata": {
+                "name": "win-1", "labels": {names::OS_LABEL: "windows", names::BYOH_LABEL: "true"},
+                "annotations": {names::VERSION_ANNOTATION: "0.0.9"},
+            },
+            "status": {"addresses": [{"type": "InternalIP", "address": "10.0.0.5"}]},
+        });
+        if is_upgrading {
+            node["metadata"]["labels"][names::UPGRADING_LABEL] = "true".into();
+        }
+        node
+    };
+    let list = json!({
+        "apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "windows-instances"},
+        "data": {"10.0.0.5": "username=a"},
+    });
+    let waits = ", and not before the cluster is fit for new work\n";
+    for (plug_in, is_upgrading, expected) in [
+        ("OpenShiftSDN", false, true),
+        ("OpenShiftSDN", true, false),
+        ("OVNKubernetes", false, false),
+    ] {
+        let input = format!("{list}\n---\n{}\n---\n{}", node(is_upgrading), network(plug_in));
+        let run = run(&["plan", "-f", "-"], &input);
+        assert!(run.out.contains("would then upgrade it from 0.0.9"), "{run:?}");
+        assert_eq!(run.out.contains(waits), expected, "{run:?}");
+    }
 }

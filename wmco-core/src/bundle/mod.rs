@@ -70,7 +70,9 @@ impl Bundle<'_> {
         if !is_dns_subdomain(&name) || *version == Version::new(0, 0, 0) {
             return Err(BundleError::Version { version: version.clone() });
         }
-        let is_range = |text: &str| check::range::contains(text, version) == Some(false);
+        let is_range = |text: &str| {
+            !text.contains(char::is_control) && check::range::is_of_older(text, version)
+        };
         if let Some(text) = self.skip_range.filter(|text| !is_range(text)) {
             let text = printable(cut(text, limits::FINDING_TEXT_BYTES));
             return Err(BundleError::SkipRange { text });
@@ -152,10 +154,10 @@ pub enum BundleError {
         /// Why the reference is invalid.
         problem: BadReference,
     },
-    /// Not a range of other versions.
+    /// Not a range of older versions.
     #[error(
         "skip range `{text}` cannot be used, write comparisons with versions such as `>=1.0.0 <1.2.3`, further ranges \
-         after `||`, all without the bundle's own version"
+         after `||`, which have older versions alone"
     )]
     SkipRange {
         /// The input, shortened and printable.

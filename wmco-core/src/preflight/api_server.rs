@@ -11,6 +11,10 @@ use crate::text::is_dns_subdomain;
 use crate::tls_profile::TlsProfile;
 
 pub(super) const INFRASTRUCTURE: &str = "infrastructures.config.openshift.io/cluster";
+
+/// Its field with the URL of the API server for nodes.
+pub(super) const API_SERVER_URL: &str = "status.apiServerInternalURI";
+
 const API_SERVER: &str = "apiservers.config.openshift.io/cluster";
 
 pub(super) fn check(seen: &ClusterSeen, found: &mut Vec<Finding>) {
@@ -65,8 +69,18 @@ fn platform(infrastructure: &Value) -> Option<Finding> {
     })
 }
 
+fn url_of(infrastructure: &Value) -> Option<&Value> {
+    infrastructure.pointer("/status/apiServerInternalURI")
+}
+
+/// The IPv4 address of the API server for nodes, if its URL has one in place of a name.
+pub(super) fn address(infrastructure: &Value) -> Option<Ipv4Addr> {
+    let url: http::Uri = url_of(infrastructure)?.as_str()?.parse().ok()?;
+    url.host()?.parse().ok()
+}
+
 fn internal_url(infrastructure: &Value) -> Option<Finding> {
-    let found = infrastructure.pointer("/status/apiServerInternalURI");
+    let found = url_of(infrastructure);
     let url = found.and_then(Value::as_str).unwrap_or_default();
     if is_usable(url) {
         return None;
@@ -74,7 +88,7 @@ fn internal_url(infrastructure: &Value) -> Option<Finding> {
     Some(Finding {
         requirement: Requirement::ApiServerUrl,
         severity: Severity::Blocking,
-        at: field(INFRASTRUCTURE, "status.apiServerInternalURI"),
+        at: field(INFRASTRUCTURE, API_SERVER_URL),
         // They may have a password.
         seen: match url.chars().find(|letter| ['@', '?', '#'].contains(letter)) {
             Some('@') => "has a user".to_owned(),

@@ -7,6 +7,7 @@ use super::{Finding, Requirement, Severity, quoted};
 use crate::cluster_identity::ClusterIdentity;
 use crate::facts::NodeFacts;
 use crate::instances::Host;
+use crate::ip_network::IpNetwork;
 use crate::limits;
 use crate::names::TAKE_OVER_ANNOTATION;
 use crate::names::host::{CONTAINERD_SERVICE, KUBELET_SERVICE, SERVICE_TAG};
@@ -113,11 +114,19 @@ fn installation(probe: &Probe) -> Option<Finding> {
 }
 
 fn address(probe: &Probe) -> Option<Finding> {
-    probe.addresses.is_empty().then(|| Finding {
+    let is_usable = |ip: &Ipv4Addr| {
+        format!("{ip}/32").parse().is_ok_and(|it: IpNetwork| it.reserved().is_none())
+    };
+    let all: Vec<_> = probe.addresses.iter().map(Ipv4Addr::to_string).collect();
+    (!probe.addresses.iter().any(is_usable)).then(|| Finding {
         requirement: Requirement::HostAddress,
         severity: Severity::Blocking,
         at: "the host".to_owned(),
-        seen: "has no IPv4 address".to_owned(),
+        seen: if all.is_empty() {
+            "has no IPv4 address".to_owned()
+        } else {
+            format!("has no IPv4 address but {}", quoted(&all.join(", ")))
+        },
         needed: "one that the cluster's nodes reach: it is the node's".to_owned(),
         next_step: "give one of its network cards an address (Get-NetIPAddress)".to_owned(),
     })
@@ -252,7 +261,7 @@ fn foreign(probe: &Probe) -> Vec<Finding> {
         at: format!("the service {}", quoted(&service.name)),
         seen: format!(
             "runs a {what} that is not ours and that we do not take over: {}",
-            quoted(&service.command)
+            quoted(program(&service.command))
         ),
         needed: format!("no {what} but ours"),
         next_step: "stop and remove that service (`sc.exe stop`, then `sc.exe delete`), and the operator goes \
@@ -268,6 +277,21 @@ fn foreign(probe: &Probe) -> Vec<Finding> {
         containerd.map(|it| finding(Requirement::ForeignContainerd, it, CONTAINERD_SERVICE));
     let kubelet = kubelet.map(|it| finding(Requirement::ForeignKubelet, it, KUBELET_SERVICE));
     containerd.chain(kubelet).collect()
+}
+
+/// The program of a command line, whose arguments may have passwords.
+fn program(command: &str) -> &str {
+    let command = command.trim();
+    if let Some(rest) = command.strip_prefix('"') {
+        return rest.split('"').next().unwrap_or_default();
+    }
+    let ends = command.char_indices().filter(|(_, letter)| *letter == ' ').map(|(at, _)| at);
+    let mut heads = ends.chain([command.len()]).filter_map(|end| command.get(..end));
+    // A path may have blanks.
+    let is_program = |head: &&str| {
+        head.get(head.len().saturating_sub(4)..).is_some_and(|it| it.eq_ignore_ascii_case(".exe"))
+    };
+    heads.clone().find(is_program).or_else(|| heads.next()).unwrap_or_default()
 }
 
 /// On a host with our services, these services use the ports.

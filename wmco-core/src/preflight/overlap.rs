@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::api_server::INFRASTRUCTURE;
+use super::api_server::{self, API_SERVER_URL, INFRASTRUCTURE};
 use super::network::{NETWORK, OPERATOR_NETWORK, OVERLAY_PODS, anew, cidrs};
 use super::{ClusterSeen, Finding, Requirement, Severity, field, shown};
 use crate::ip_network::IpNetwork;
@@ -45,15 +45,15 @@ pub(super) fn check(seen: &ClusterSeen, found: &mut Vec<Finding>) {
     }
 }
 
-/// A network for pods on Windows that nothing else in the cluster uses, as far as it is known; a word in its place if
-/// all of the examples are in use.
-pub(super) fn free(seen: &ClusterSeen) -> &'static str {
+/// A network for pods on Windows that nothing else in the cluster uses, as far as it is known; `None` if all of the
+/// examples are in use.
+pub(super) fn free(seen: &ClusterSeen) -> Option<&'static str> {
     let used: Vec<_> = networks(seen).into_iter().chain(around(seen)).collect();
     let is_free = |text: &&&str| {
         let network: Option<IpNetwork> = text.parse().ok();
         network.is_some_and(|network| !used.iter().any(|other| other.network.overlaps(&network)))
     };
-    EXAMPLES.iter().find(is_free).copied().unwrap_or("NETWORK")
+    EXAMPLES.iter().find(is_free).copied()
 }
 
 /// Private networks that pods on Windows may have, of all three ranges of RFC 1918.
@@ -96,8 +96,18 @@ const OF_MACHINES: [&str; 2] = [
     "status.platformStatus.baremetal.machineNetworks",
 ];
 
+/// Addresses of the API server and of the ingress, where the installation noted them.
+const OF_SERVERS: [&str; 6] = [
+    "status.platformStatus.vsphere.apiServerInternalIPs",
+    "status.platformStatus.vsphere.ingressIPs",
+    "status.platformStatus.baremetal.apiServerInternalIPs",
+    "status.platformStatus.baremetal.ingressIPs",
+    "status.platformStatus.nutanix.apiServerInternalIPs",
+    "status.platformStatus.nutanix.ingressIPs",
+];
+
 /// What else a network for pods on Windows may have no address of: networks of OVN-Kubernetes and of machines, and the
-/// addresses of Windows nodes.
+/// addresses of the API server, the ingress and Nodes.
 fn around(seen: &ClusterSeen) -> Vec<Named> {
     let named = |object, list: &'static str, field: String, text: &str| {
         Some(Named { object, list, field, network: text.parse().ok()?, in_both: false })
@@ -117,7 +127,17 @@ fn around(seen: &ClusterSeen) -> Vec<Named> {
         };
         node.addresses.iter().filter_map(network)
     });
-    of_ovn.chain(of_machines).chain(of_nodes).collect()
+    let api_server = seen.infrastructure.object().and_then(api_server::address);
+    let api_server = api_server.and_then(|ip| {
+        named(INFRASTRUCTURE, API_SERVER_URL, API_SERVER_URL.to_owned(), &format!("{ip}/32"))
+    });
+    let of_servers = OF_SERVERS.iter().flat_map(|list| {
+        let addresses = texts(infrastructure, list).into_iter();
+        let network =
+            move |(field, text)| named(INFRASTRUCTURE, list, field, &format!("{text}/32"));
+        addresses.filter_map(network)
+    });
+    of_ovn.chain(of_machines).chain(api_server).chain(of_servers).chain(of_nodes).collect()
 }
 
 /// The networks of OVN-Kubernetes with the field of each; an empty text is none.
@@ -177,7 +197,8 @@ fn networks(seen: &ClusterSeen) -> Vec<Named> {
             }
         }
     }
-    let overlay = of_pods(asked, OVERLAY_PODS);
+    // It uses the first alone.
+    let overlay = of_pods(asked, OVERLAY_PODS).take(1);
     networks.extend(overlay.filter_map(|(field, network)| {
         let (object, list) = (OPERATOR_NETWORK, OVERLAY_PODS);
         Some(Named { object, list, field, network: network?, in_both: false })
@@ -209,9 +230,12 @@ fn finding(named: &Named, other: &Named) -> Finding {
         at: field(named.object, &named.field),
         seen: format!("is {}, which has addresses of {}", named.network, other.network),
         needed: format!("a network apart from `{}` of {}", other.field, other.object),
-        next_step: match named.list {
-            OVERLAY_PODS => anew("set one that nothing else in or around the cluster uses"),
-            _ => "set one that nothing else in or around the cluster uses".to_owned(),
+        next_step: match (named.list, other.list) {
+            (OVERLAY_PODS, NODES) => anew(
+                "see whether the node has that address; if so, set a network that nothing else uses",
+            ),
+            (OVERLAY_PODS, _) => anew("set one that nothing else in or around the cluster uses"),
+            (_, _) => "set one that nothing else in or around the cluster uses".to_owned(),
         },
     }
 }

@@ -10,6 +10,9 @@ use crate::support_matrix::{OtherVxlanPort, SUPPORTED, SupportedPlatform};
 
 const PORT: &str = "hybridOverlayVXLANPort";
 
+/// The port in examples that need another one than the default.
+const OTHER_PORT: u16 = 9898;
+
 /// The port by which Linux nodes reach each other: its field, and its value where none is set.
 const GENEVE: (&str, u16) = ("/spec/defaultNetwork/ovnKubernetesConfig/genevePort", 6081);
 
@@ -24,6 +27,9 @@ pub(super) fn check(seen: &ClusterSeen, found: &mut Vec<Finding>) {
     }
     let pointer = format!("/{}", OVERLAY.replace('.', "/"));
     let Some(overlay) = network.pointer(&pointer).filter(|overlay| overlay.is_object()) else {
+        if other_port(seen) == OtherVxlanPort::No {
+            port(&Value::Null, seen, found);
+        }
         return found.push(off(seen));
     };
     let list = overlay.get("hybridClusterNetwork");
@@ -35,11 +41,12 @@ pub(super) fn check(seen: &ClusterSeen, found: &mut Vec<Finding>) {
         found.push(Finding {
             severity: Severity::Warning,
             needed: "one network: the overlay uses the first alone".to_owned(),
-            next_step: anew("write one that is large enough for the pods of all Windows nodes"),
+            next_step: "leave it where the first is large enough for the pods of all Windows nodes"
+                .to_owned(),
             ..pods(OVERLAY_PODS, format!("has {} networks", networks.len()))
         });
     }
-    for (index, network) in networks.iter().enumerate() {
+    for (index, network) in networks.iter().enumerate().take(1) {
         let at = format!("{OVERLAY_PODS}[{index}].cidr");
         match network {
             Ok(network) if !network.is_ipv4() => {
@@ -65,10 +72,17 @@ pub(super) fn check(seen: &ClusterSeen, found: &mut Vec<Finding>) {
 const NODE_PREFIX: u8 = 24;
 
 fn off(seen: &ClusterSeen) -> Finding {
-    let needs_port = platform(seen)
-        .is_some_and(|platform| platform.other_vxlan_port == OtherVxlanPort::Required);
-    let port = if needs_port { format!(",\"{PORT}\":9898") } else { String::new() };
+    let other = other_port(seen);
+    let is_taken = geneve_port(seen) == SUPPORTED.vxlan_port;
+    let needs_port = match other {
+        OtherVxlanPort::Required => true,
+        OtherVxlanPort::Possible => is_taken,
+        OtherVxlanPort::No => false,
+    };
+    let port = if needs_port { format!(",\"{PORT}\":{}", free_port(seen)) } else { String::new() };
     let network = overlap::free(seen);
+    let instead = network.map_or(" (write one in place of NETWORK)", |_| "");
+    let network = network.unwrap_or("NETWORK");
     Finding {
         requirement: Requirement::HybridOverlay,
         severity: Severity::Blocking,
@@ -76,7 +90,7 @@ fn off(seen: &ClusterSeen) -> Finding {
         seen: "is not set".to_owned(),
         needed: "OVN-Kubernetes with hybrid networking".to_owned(),
         next_step: format!(
-            "switch it on, with a network for pods on Windows that nothing else uses: kubectl patch \
+            "switch it on, with a network for pods on Windows that nothing else uses{instead}: kubectl patch \
              networks.operator.openshift.io cluster --type merge -p \
              '{{\"spec\":{{\"defaultNetwork\":{{\"ovnKubernetesConfig\":{{\"hybridOverlayConfig\":\
              {{\"hybridClusterNetwork\":[{{\"cidr\":\"{network}\",\"hostPrefix\":23}}]{port}}}}}}}}}}}'"
@@ -107,39 +121,45 @@ fn undivided(entry: &Value, network: &IpNetwork, index: usize) -> Option<Finding
         at: field(OPERATOR_NETWORK, &format!("{OVERLAY_PODS}[{index}].hostPrefix")),
         seen: format!("{} in network {network}", shown(Some(prefix))),
         needed: "a longer prefix than that of the network, of at most 32".to_owned(),
-        next_step: anew(&format!(
-            "correct it when you set up the overlay again: so long as it is not read nodes get parts of /{NODE_PREFIX}"
-        )),
+        next_step: format!(
+            "leave it until you set up the overlay again: nobody reads it, and nodes get parts of /{NODE_PREFIX}"
+        ),
     })
 }
 
 fn port(overlay: &Value, seen: &ClusterSeen, found: &mut Vec<Finding>) {
-    let finding = |severity, seen, needed, next_step: &str| Finding {
+    let finding = |severity, seen, needed, next_step: String| Finding {
         requirement: Requirement::VxlanPort,
         severity,
         at: field(OPERATOR_NETWORK, &format!("{OVERLAY}.{PORT}")),
         seen,
         needed,
-        next_step: anew(next_step),
+        next_step,
     };
-    let geneve = seen.operator_network.object().and_then(|network| network.pointer(GENEVE.0));
-    let geneve = geneve.and_then(Value::as_u64).unwrap_or(GENEVE.1.into());
+    let (geneve, free) = (geneve_port(seen), free_port(seen));
     let set = overlay.get(PORT).filter(|port| !port.is_null());
     let read = |port: &Value| u16::try_from(port.as_u64()?).ok().filter(|port| *port > 0);
     let number = set.map_or(Some(SUPPORTED.vxlan_port), read);
-    let Some(number) = number.filter(|number| u64::from(*number) != geneve) else {
-        let needed = format!("a UDP port, a number from 1 to 65535 other than {geneve}");
-        let default = SUPPORTED.vxlan_port;
-        let next = format!(
-            "correct it, or leave it out where the platform needs no other port than {default}"
-        );
-        return found.push(finding(Severity::Blocking, shown(set), needed, &next));
-    };
-    let is_default = number == SUPPORTED.vxlan_port;
-    let platform = platform(seen);
+    let (platform, other) = (platform(seen), other_port(seen));
     let name =
         platform.map_or_else(String::new, |platform| format!(" on platform {}", platform.name));
-    let other = platform.map_or(OtherVxlanPort::Possible, |platform| platform.other_vxlan_port);
+    let default = SUPPORTED.vxlan_port;
+    let Some(number) = number.filter(|number| *number != geneve) else {
+        let needed = format!(
+            "a UDP port, a number from 1 to 65535 other than {geneve}, by which Linux nodes reach each other (`genevePort`)"
+        );
+        let next = match other {
+            OtherVxlanPort::No if geneve == default => format!(
+                "set up the cluster with another `genevePort`: the overlay has port {default}{name}"
+            ),
+            OtherVxlanPort::No => anew("leave it out"),
+            OtherVxlanPort::Required | OtherVxlanPort::Possible => {
+                anew(&format!("set a free one, such as {free}"))
+            }
+        };
+        return found.push(finding(Severity::Blocking, shown(set), needed, next));
+    };
+    let is_default = number == default;
     let cannot = |node: &&NodeSeen| {
         SUPPORTED.windows(&node.windows).is_some_and(|release| !release.custom_vxlan_port)
     };
@@ -148,30 +168,52 @@ fn port(overlay: &Value, seen: &ClusterSeen, found: &mut Vec<Finding>) {
         OtherVxlanPort::Required if is_default => Some((
             format!("another port than {number}{name}, which itself uses that one"),
             if old.is_some() {
-                "move to a release of Windows that can use another port, then set a free one, such as 9898"
+                format!(
+                    "move to a release of Windows that can use another port, then set a free one, such as {free}"
+                )
             } else {
-                "set a free one, such as 9898: pods on two Windows nodes may not reach each other else"
+                format!(
+                    "set a free one, such as {free}: pods on two Windows nodes may not reach each other else"
+                )
             },
         )),
         OtherVxlanPort::No if !is_default => {
-            Some((format!("port {}{name}", SUPPORTED.vxlan_port), "leave the port out"))
+            Some((format!("port {default}{name}"), "leave the port out".to_owned()))
         }
         _ => None,
     };
-    found.extend(wrong.map(|(needed, next)| finding(Severity::Warning, shown(set), needed, next)));
+    found.extend(
+        wrong.map(|(needed, next)| finding(Severity::Warning, shown(set), needed, anew(&next))),
+    );
     let Some(node) = old.filter(|_| !is_default) else { return };
     let release = SUPPORTED.windows(&node.windows).map(|release| release.name.as_str());
     found.push(finding(
         Severity::Warning,
         format!("is {number}, and node {} runs {}", node.name, release.unwrap_or_default()),
-        format!("port {} where that release has nodes", SUPPORTED.vxlan_port),
+        format!("port {default} where that release has nodes"),
         match other {
             OtherVxlanPort::Required => {
-                "use a later release of Windows: the platform needs another port"
+                "use a later release of Windows: the platform needs another port".to_owned()
             }
-            _ => "leave the port out, or use a later release of Windows",
+            _ => anew("use a later release of Windows, or leave the port out"),
         },
     ));
+}
+
+/// The port by which Linux nodes reach each other.
+fn geneve_port(seen: &ClusterSeen) -> u16 {
+    let set = seen.operator_network.object().and_then(|network| network.pointer(GENEVE.0));
+    set.and_then(Value::as_u64).and_then(|port| port.try_into().ok()).unwrap_or(GENEVE.1)
+}
+
+/// Another port for the overlay than the default.
+fn free_port(seen: &ClusterSeen) -> u16 {
+    let geneve = geneve_port(seen);
+    if geneve == OTHER_PORT { OTHER_PORT + 1 } else { OTHER_PORT }
+}
+
+fn other_port(seen: &ClusterSeen) -> OtherVxlanPort {
+    platform(seen).map_or(OtherVxlanPort::Possible, |platform| platform.other_vxlan_port)
 }
 
 /// The platform of the cluster, if it is known and supported.

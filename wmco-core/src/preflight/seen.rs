@@ -3,9 +3,9 @@
 use k8s_openapi::api::core::v1 as api;
 use serde_json::Value;
 
-use crate::names;
 use crate::proxy::ProxyError;
-use crate::text::printable;
+use crate::text::{cut, printable};
+use crate::{limits, names};
 
 /// The cluster's objects for the preflight checks. Objects that were not read are [`Unknown`](Seen::Unknown), and
 /// give no findings.
@@ -29,7 +29,7 @@ pub struct ClusterSeen {
     pub worker_pool: Seen,
     /// `controllerconfigs.machineconfiguration.openshift.io` `machine-config-controller`, likewise.
     pub controller_config: Seen,
-    /// Windows nodes.
+    /// Nodes of any system.
     pub nodes: Vec<NodeSeen>,
 }
 
@@ -50,11 +50,13 @@ pub enum Seen {
 /// The type of a Node's addresses by which the cluster reaches it.
 const INTERNAL_IP: &str = "InternalIP";
 
-/// The relevant facts about a Windows node.
+/// The relevant facts about a Node.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct NodeSeen {
-    /// Its name.
+    /// Its name, printable and cut.
     pub name: String,
+    /// Whether it is a Windows node. Of others only the addresses count.
+    pub is_windows: bool,
     /// Version of its kubelet, as the kubelet reports it.
     pub kubelet: String,
     /// Version of Windows, as the kubelet reports it.
@@ -89,16 +91,23 @@ impl Seen {
 }
 
 impl NodeSeen {
-    /// The relevant facts about `node`; `None` if it is not a Windows node, or its kubelet has not reported yet.
+    /// The relevant facts about `node`; `None` if its kubelet has not reported yet.
     pub fn of(node: &api::Node) -> Option<Self> {
-        let os = node.metadata.labels.as_ref()?.get(names::OS_LABEL)?;
-        let info = node.status.as_ref()?.node_info.as_ref()?;
+        let os = node.metadata.labels.as_ref().and_then(|labels| labels.get(names::OS_LABEL));
+        let is_windows = os.is_some_and(|os| os == names::OS_WINDOWS);
+        let info = node.status.as_ref()?.node_info.as_ref();
+        let of_windows = info.filter(|_| is_windows);
+        if is_windows && info.is_none() {
+            return None;
+        }
         let addresses = node.status.iter().flat_map(|status| status.addresses.iter().flatten());
         let addresses = addresses.filter(|it| it.type_ == INTERNAL_IP);
-        (os == names::OS_WINDOWS).then(|| Self {
-            name: printable(node.metadata.name.as_deref().unwrap_or_default()),
-            kubelet: info.kubelet_version.clone(),
-            windows: info.kernel_version.clone(),
+        let name = node.metadata.name.as_deref().unwrap_or_default();
+        Some(Self {
+            name: printable(cut(name, limits::FINDING_TEXT_BYTES)),
+            is_windows,
+            kubelet: of_windows.map(|info| info.kubelet_version.clone()).unwrap_or_default(),
+            windows: of_windows.map(|info| info.kernel_version.clone()).unwrap_or_default(),
             addresses: addresses.map(|it| it.address.clone()).collect(),
         })
     }

@@ -44,10 +44,16 @@ fn with_overlay(overlay: &Value) -> Value {
 fn node(name: &str, kubelet: &str, windows: &str) -> NodeSeen {
     NodeSeen {
         name: name.into(),
+        is_windows: true,
         kubelet: kubelet.into(),
         windows: windows.into(),
         addresses: vec!["10.0.0.5".into()],
     }
+}
+
+/// A Linux node with this address.
+fn linux(address: &str) -> NodeSeen {
+    NodeSeen { is_windows: false, addresses: vec![address.into()], ..node("linux-1", "", "") }
 }
 
 /// The object with another value in one place.
@@ -316,6 +322,15 @@ fn situations_of_networks_around_the_overlay() {
         })
     };
     let of_pods = |list| told(|seen| set(&mut seen.network, "/spec/clusterNetwork", list));
+    let overlay = |cidr: &str, port: Option<u16>| json!({"hybridClusterNetwork": [{"cidr": cidr}], "hybridOverlayVXLANPort": port});
+    let geneve = |platform: &str, port: u16, overlay: Value| {
+        told(|seen| {
+            set(&mut seen.infrastructure, "/status/platformStatus/type", json!(platform));
+            set(&mut seen.operator_network, OVERLAY, overlay);
+            of_ovn(seen)["genevePort"] = port.into();
+        })
+    };
+    let vips = json!({"type": "BareMetal", "baremetal": {"apiServerInternalIPs": ["10.140.0.2"]}});
     let situations = [
         (
             "no overlay where all usual networks are in use",
@@ -356,6 +371,46 @@ fn situations_of_networks_around_the_overlay() {
         ("pods without a network", of_pods(json!([]))),
         ("pods by IPv6 alone", of_pods(json!([{"cidr": "fd01::/48"}]))),
         ("pods whose networks are a text", of_pods(json!("10.128.0.0/14"))),
+        (
+            "no overlay beside Linux nodes and addresses of the API server",
+            told(|seen| {
+                set(&mut seen.operator_network, OVERLAY, Value::Null);
+                set(&mut seen.infrastructure, "/status/platformStatus", vips.clone());
+                let url = json!("https://10.200.0.7:6443");
+                set(&mut seen.infrastructure, "/status/apiServerInternalURI", url);
+                seen.nodes.push(linux("10.132.0.7"));
+            }),
+        ),
+        ("an overlay over a Linux node", told(|seen| seen.nodes.push(linux("10.132.0.7")))),
+        (
+            "an overlay over the address of the API server",
+            told(|seen| {
+                set(&mut seen.infrastructure, "/status/platformStatus", vips);
+                set(&mut seen.operator_network, OVERLAY, overlay("10.140.0.0/14", None));
+            }),
+        ),
+        ("no overlay where Linux nodes have its usual port", geneve("None", 4789, Value::Null)),
+        ("no overlay where there is no port for it", geneve("AWS", 4789, Value::Null)),
+        (
+            "no overlay on vSphere where Linux nodes have the port of examples",
+            geneve("VSphere", 9898, Value::Null),
+        ),
+        (
+            "the usual port where Linux nodes have it",
+            geneve("None", 4789, overlay("10.132.0.0/14", None)),
+        ),
+        (
+            "no other port on vSphere where Linux nodes have that of examples",
+            geneve("VSphere", 9898, overlay("10.132.0.0/14", None)),
+        ),
+        (
+            "the right port on vSphere and Windows Server 2019",
+            told(|seen| {
+                set(&mut seen.infrastructure, "/status/platformStatus/type", json!("VSphere"));
+                set(&mut seen.operator_network, OVERLAY, overlay("10.132.0.0/14", Some(9898)));
+                seen.nodes.push(node("win-old", "v1.36.2", "10.0.17763.5830"));
+            }),
+        ),
     ];
     insta::assert_snapshot!(under_names(&situations));
 }
@@ -539,6 +594,19 @@ fn situations_of_a_host() {
         (
             "a kubelet of others",
             told_of_host(|it| it.fitness.foreign_kubelet = foreign("rke2", r"D:\kubelet.exe")),
+        ),
+        (
+            "services of others with passwords",
+            told_of_host(|it| {
+                let command = r#""D:\Program Files\containerd.exe" --token=hush"#;
+                it.foreign_containerd = foreign("containerd", command);
+                let command = r"D:\Program Files\kubelet.exe --token=hush";
+                it.fitness.foreign_kubelet = foreign("rke2", command);
+            }),
+        ),
+        (
+            "no address but its own",
+            told_of_host(|it| it.addresses = vec![[169, 254, 3, 4].into(), [127, 0, 0, 1].into()]),
         ),
         ("ports that are taken", told_of_host(|it| it.fitness.taken_ports = [9182, 10250].into())),
         ("little disk", told_of_host(|it| it.fitness.free_bytes = Some(7_350_000_000))),

@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::api_server::no_object;
 use super::{ClusterSeen, Finding, NodeSeen, Requirement, Seen, Severity, field, quoted, shown};
 use crate::support_matrix::{Minor, SUPPORTED};
-use crate::text::without_user;
+use crate::text::without_secrets;
 
 const CLUSTER_VERSION: &str = "clusterversions.config.openshift.io/version";
 
@@ -18,8 +18,9 @@ pub(super) fn check(seen: &ClusterSeen, found: &mut Vec<Finding>) {
     found.extend(no_id(seen));
     found.extend(failing(seen));
     let server = server.and_then(|version| version.parse().ok());
-    found.extend(server.and_then(|server| skew(server, &seen.nodes)));
-    found.extend(old_windows(&seen.nodes));
+    let nodes: Vec<_> = seen.nodes.iter().filter(|node| node.is_windows).collect();
+    found.extend(server.and_then(|server| skew(server, &nodes)));
+    found.extend(old_windows(&nodes));
 }
 
 fn kubernetes(server: &str) -> Option<Finding> {
@@ -78,7 +79,7 @@ fn failing(seen: &ClusterSeen) -> Option<Finding> {
     let (kind, status, failing) =
         [("Failing", "True"), ("Available", "False")].into_iter().find_map(find)?;
     let why = ["message", "reason"].into_iter().filter_map(|name| text(failing, name));
-    let why = why.map(|text| without_passwords(&text)).find(|text| !text.is_empty());
+    let why = why.map(|text| without_secrets(&text)).find(|text| !text.is_empty());
     let why = why.unwrap_or_default();
     Some(Finding {
         requirement: Requirement::ClusterVersion,
@@ -95,13 +96,7 @@ fn failing(seen: &ClusterSeen) -> Option<Finding> {
     })
 }
 
-/// The text with the host of each URL, but not with its user.
-fn without_passwords(text: &str) -> String {
-    let word = |word| if str::contains(word, "://") { without_user(word) } else { word.into() };
-    text.split(' ').map(word).collect::<Vec<_>>().join(" ")
-}
-
-fn skew(server: Minor, nodes: &[NodeSeen]) -> Option<Finding> {
+fn skew(server: Minor, nodes: &[&NodeSeen]) -> Option<Finding> {
     let kubelet = |node: &NodeSeen| node.kubelet.parse::<Minor>().ok();
     let oldest = server.minor.saturating_sub(SUPPORTED.kubelet_may_be_older_by);
     let is_newer = |node: &&NodeSeen| kubelet(node).is_some_and(|kubelet| kubelet > server);
@@ -109,7 +104,7 @@ fn skew(server: Minor, nodes: &[NodeSeen]) -> Option<Finding> {
         let is_older = |it: Minor| it.major != server.major || it.minor < oldest;
         is_newer(node) || kubelet(node).is_some_and(is_older)
     };
-    let off: Vec<_> = nodes.iter().filter(is_off).collect();
+    let off: Vec<_> = nodes.iter().copied().filter(is_off).collect();
     let (first, newer) = (off.first()?, off.iter().copied().find(is_newer));
     let kubelet = quoted(&newer.unwrap_or(first).kubelet);
     Some(Finding {
@@ -128,11 +123,11 @@ fn skew(server: Minor, nodes: &[NodeSeen]) -> Option<Finding> {
     })
 }
 
-fn old_windows(nodes: &[NodeSeen]) -> Option<Finding> {
+fn old_windows(nodes: &[&NodeSeen]) -> Option<Finding> {
     // A Node whose kubelet has not reported yet is none of them.
     let is_unknown =
         |node: &&NodeSeen| !node.windows.is_empty() && SUPPORTED.windows(&node.windows).is_none();
-    let unknown: Vec<_> = nodes.iter().filter(is_unknown).collect();
+    let unknown: Vec<_> = nodes.iter().copied().filter(is_unknown).collect();
     Some(Finding {
         requirement: Requirement::WindowsRelease,
         severity: Severity::Warning,

@@ -24,6 +24,29 @@ pub(in crate::bundle) fn contains(range: &str, version: &Version) -> Option<bool
     Some(is_in)
 }
 
+/// Whether the range has older versions than `version`, and only such. It changes its answer nowhere but at the versions
+/// that it names, so these and their neighbours tell.
+pub(in crate::bundle) fn is_of_older(range: &str, version: &Version) -> bool {
+    let named = range.split("||").flat_map(comparisons).filter_map(|comparison| {
+        let (first, last) = span(comparison.trim_start_matches(['<', '>', '=', '!']))?;
+        Some([first, last])
+    });
+    let next = |it: &Version| Version::new(it.major, it.minor, it.patch.saturating_add(1));
+    let Version { major, minor, .. } = *version;
+    let others = [
+        Version::new(0, 0, 0),
+        next(version),
+        Version::new(major, minor.saturating_add(1), 0),
+        Version::new(major.saturating_add(1), 0, 0),
+        Version::new(u64::MAX, 0, 0),
+    ];
+    let all = named.flatten().flat_map(|it| [next(&it), it]).chain(others);
+    let held: Vec<_> = all.filter(|it| contains(range, it) == Some(true)).collect();
+    contains(range, version) == Some(false)
+        && !held.is_empty()
+        && held.iter().all(|it| it.cmp_precedence(version).is_lt())
+}
+
 /// The comparisons of an alternative. Blanks after a sign belong to its comparison.
 fn comparisons(alternative: &str) -> Vec<String> {
     let mut all: Vec<String> = Vec::new();
@@ -79,6 +102,37 @@ fn span(operand: &str) -> Option<(Version, Version)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_range_to_upgrade_from_has_older_versions_alone() {
+        let is_right = |range: &str| is_of_older(range, &Version::new(1, 2, 3));
+        for range in [
+            "<1.2.3",
+            ">=0.0.0 <1.2.3",
+            ">1.2.1 <1.2.3",
+            "1.2.0",
+            "1.1.x",
+            "0.1.0 || >=1.0.0-rc.1 <1.2.3",
+        ] {
+            assert!(is_right(range), "{range}");
+        }
+        for range in [
+            "<=1.2.3",
+            "!=1.2.3",
+            ">1.2.3",
+            ">=1.2.4",
+            "1.x",
+            "1.3.x",
+            "<1.2.3 || >=2.0.0 <3.0.0",
+            ">=2.0.0 <1.0.0",
+            ">=1.2.2 <1.2.2",
+            ">=0.0.0",
+            "all",
+            "",
+        ] {
+            assert!(!is_right(range), "{range}");
+        }
+    }
 
     #[test]
     fn ranges_are_read_as_the_lifecycle_manager_does() {

@@ -107,11 +107,11 @@ impl<'a> Looked<'a> {
             );
         }
         if let Some(range) = self.annotation("olm.skipRange")
-            && range::contains(range, &named) != Some(false)
+            && !range::is_of_older(range, &named)
         {
             self.problem(
                 SKIP_RANGE,
-                format!("olm.skipRange is `{range}`, write for example `>=0.1.0 <{named}`; it leaves the own version out"),
+                format!("olm.skipRange is `{range}`, write for example `>=0.1.0 <{named}`: older versions, which are upgraded to it"),
             );
         }
         let least = self.says("/spec/minKubeVersion");

@@ -246,7 +246,7 @@ fn name_and_versions_agree() {
     for replaces in [format!("{OPERATOR}.v1.2.3"), newer, "other.v1.0.0".into(), "wmco".into()] {
         breaks(REPLACES, &csv(), |object| object["spec"]["replaces"] = replaces.into());
     }
-    for range in ["", "all", "^1.0.0", ">=1.0.0 <2.0.0", "<1.0.0 || >=1.2.3"] {
+    for range in ["", "all", "^1.0.0", ">=1.0.0 <2.0.0", "<1.0.0 || >=1.2.3", ">=2.0.0"] {
         let change =
             |object: &mut Value| object["metadata"]["annotations"]["olm.skipRange"] = range.into();
         breaks(SKIP_RANGE, &csv(), change);
