@@ -1,8 +1,18 @@
 //! Decides which instances are configured, removed or left, and which nodes may be disrupted.
 //!
-//! A pass matches the listed instances and the Machines with the existing Nodes, and then assigns the disruption budget.
-//! [`Memory::pass`] goes by what earlier passes gave, and by how long hosts have failed. Only a pass makes a
-//! [`DisruptionPermit`].
+//! # Which host gets the permit
+//! [`Memory::pass`] decides, and only it makes a permit:
+//! 1. It is given what people and the Machine API want ([`Desired`]) and what the world shows ([`Observed`]), and recalls
+//!    what earlier passes left ([`Memory`]): permits whose marks are not visible yet, and how long hosts have failed.
+//! 2. `Hosts` says which entries and records are one host, `Matching` which Node is whose.
+//! 3. Each instance gets an [`Intent`], and the reason for it ([`Because`]).
+//! 4. `Replacements` are the Machines that are gone, each until its MachineSet is whole again.
+//! 5. `Ledger` has a line for each Node that is out of service because of us and for each replacement. It admits another
+//!    one while there are fewer lines than the budget. Of the nodes that ask, those go first that are out of service already,
+//!    then those with a mark, then those whose drains were given up less often, then the lower address: each that is
+//!    admitted gets a [`DisruptionPermit`].
+//! 6. Then Machines whose hosts do not let us in get a [`ReplacementPermit`], while the rest of their MachineSet is well and
+//!    the ledger has room, those first that do not work; the others are [`Held`].
 //!
 //! # Guarantees
 //! - Never more permits than the budget, which includes the Nodes that hold a slot and earlier permits whose mark

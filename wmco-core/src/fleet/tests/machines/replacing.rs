@@ -41,6 +41,38 @@ fn a_machine_that_waits_for_the_budget_is_told() {
     });
 }
 
+/// One that has no Node takes a slot as well.
+#[test]
+fn no_more_machines_begin_to_be_replaced_than_the_budget_allows() {
+    for (budget, has_node) in [(1, true), (2, true), (1, false), (2, false)] {
+        let sets = made(4).with(|c| {
+            c.budget = budget;
+            c.refused = vec!["mac-1", "mac-2", "mac-3", "mac-4"];
+            let names = ["a", "b", "c", "d"];
+            c.sets = names.map(|name| MachineSetFacts { name: name.into(), ..set(1) }).into();
+            for (machine, name) in c.machines.iter_mut().zip(names) {
+                machine.machine_set.as_mut().unwrap().name = name.into();
+                if !has_node {
+                    (machine.node, machine.phase) = (None, Some("Provisioned".into()));
+                }
+            }
+            if !has_node {
+                c.nodes.clear();
+            }
+        });
+        sets.look(|out| {
+            let begin = |it: &&Assignment<'_>| {
+                it.because == Because::ReplacementHeld(Held::RecordDue)
+                    || matches!(it.intent, Intent::Replace(_))
+            };
+            let waits = |it: &&Assignment<'_>| it.because == Because::ReplacementHeld(Held::Budget);
+            let count = out.instances.iter().filter(begin).count();
+            assert_eq!(count, budget, "{has_node}: {}", lines(&out.instances));
+            assert_eq!(out.instances.iter().filter(waits).count(), 4 - budget);
+        });
+    }
+}
+
 #[test]
 fn a_machine_that_nobody_makes_anew_is_kept() {
     for change in [

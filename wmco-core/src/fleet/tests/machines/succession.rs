@@ -184,6 +184,46 @@ fn a_successor_gets_the_slot_of_its_machineset_beside_a_sibling_that_holds_its_o
     assert_eq!(others.permits(), "node-2");
 }
 
+/// Nodes beside a MachineSet of which a Machine is gone, with two slots in all.
+#[test]
+fn what_is_gone_takes_a_slot_from_nodes_with_permits() {
+    let beside = |case: Case| {
+        case.with(|c| {
+            c.refused.clear();
+            c.listed = vec![entry(1), entry(2)];
+            c.nodes.extend([node(1), node(2)]);
+            c.claims.extend(["win-1", "win-2"]);
+        })
+    };
+    // Of two permits whose marks are not visible yet one ends.
+    let granted = beside(expected()).with(|c| c.granted = vec!["win-1", "win-2"]);
+    assert_eq!(granted.permits(), "win-1");
+    // One that goes beyond the budget may be made use of this moment.
+    let holder = beside(successor_asks_beside_a_holder());
+    assert_eq!(holder.permits(), "node-2");
+    assert_eq!(holder.with(|c| c.granted = vec!["win-1"]).permits(), "");
+    // Who has a mark goes before who fills the place, which is open all the same.
+    let marked = beside(successor_asks_beside_a_holder()).with(|c| {
+        c.nodes[0] = node_of(1);
+        let mut marked = c.nodes.iter_mut().filter(|node| node.name == "win-1");
+        let marked = marked.next().unwrap();
+        labelled(marked);
+        given_up(marked, 1);
+    });
+    assert_eq!(marked.permits(), "win-1 node-2");
+}
+
+#[test]
+fn a_place_is_filled_by_one_machine() {
+    let both_ask = expected().with(|c| {
+        c.refused.clear();
+        c.unready.extend(["mac-1", "mac-3"]);
+        c.nodes.iter_mut().for_each(|node| node.ready = false);
+        (c.budget, c.claims) = (1, vec!["node-1", "node-3"]);
+    });
+    assert_eq!(both_ask.permits(), "node-1");
+}
+
 /// What is ready again in a moment would be drained while another one is gone; so would what only lacks a mark.
 #[test]
 fn a_sibling_fills_the_place_only_once_it_was_not_ready_for_long() {
