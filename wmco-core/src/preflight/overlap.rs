@@ -11,6 +11,10 @@ const SERVICES: &str = "spec.serviceNetwork";
 const PODS: &str = "spec.clusterNetwork";
 const NODES: &str = "status.addresses";
 
+/// Networks that are in force while those of the specification are to come.
+const SERVICES_IN_FORCE: &str = "status.serviceNetwork";
+const PODS_IN_FORCE: &str = "status.clusterNetwork";
+
 /// A network with the field that names it.
 struct Named {
     object: &'static str,
@@ -106,7 +110,7 @@ const OF_SERVERS: [&str; 6] = [
     "status.platformStatus.nutanix.ingressIPs",
 ];
 
-/// What else a network for pods on Windows may have no address of: networks of OVN-Kubernetes and of machines, and the
+/// What else a network for pods on Windows may have no address of: networks of OVN-Kubernetes, of machines and in force, and the
 /// addresses of the API server, the ingress and Nodes.
 fn around(seen: &ClusterSeen) -> Vec<Named> {
     let named = |object, list: &'static str, field: String, text: &str| {
@@ -137,7 +141,23 @@ fn around(seen: &ClusterSeen) -> Vec<Named> {
             move |(field, text)| named(INFRASTRUCTURE, list, field, &format!("{text}/32"));
         addresses.filter_map(network)
     });
-    of_ovn.chain(of_machines).chain(api_server).chain(of_servers).chain(of_nodes).collect()
+    let network = seen.network.object();
+    let services = texts(network, SERVICES_IN_FORCE).into_iter();
+    let services = services.map(|(at, text)| (SERVICES_IN_FORCE, at, text.parse().ok()));
+    let pods = of_pods(network, PODS_IN_FORCE).map(|(at, network)| (PODS_IN_FORCE, at, network));
+    let asked = networks(seen);
+    let in_force = services.chain(pods).filter_map(|(list, field, network)| {
+        let network: IpNetwork = network?;
+        let is_asked = asked.iter().any(|asked| asked.network.is_same(&network));
+        (!is_asked).then_some(Named { object: NETWORK, list, field, network, in_both: false })
+    });
+    of_ovn
+        .chain(in_force)
+        .chain(of_machines)
+        .chain(api_server)
+        .chain(of_servers)
+        .chain(of_nodes)
+        .collect()
 }
 
 /// The networks of OVN-Kubernetes with the field of each; an empty text is none.

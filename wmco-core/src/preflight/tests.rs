@@ -381,6 +381,15 @@ fn situations_of_networks_around_the_overlay() {
                 seen.nodes.push(linux("10.132.0.7"));
             }),
         ),
+        (
+            "an overlay over pods that are about to move",
+            told(|seen| {
+                let Seen::Object(network) = &mut seen.network else { panic!() };
+                network["status"] = json!({
+                    "clusterNetwork": [{"cidr": "10.132.0.0/16"}], "serviceNetwork": ["172.30.0.0/16"],
+                });
+            }),
+        ),
         ("an overlay over a Linux node", told(|seen| seen.nodes.push(linux("10.132.0.7")))),
         (
             "an overlay over the address of the API server",

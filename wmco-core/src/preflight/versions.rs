@@ -53,7 +53,7 @@ fn no_id(seen: &ClusterSeen) -> Option<Finding> {
         Seen::Unknown | Seen::KindMissing => return None,
     };
     let id = version.pointer("/spec/clusterID");
-    id.and_then(Value::as_str).is_none_or(str::is_empty).then(|| Finding {
+    id.and_then(Value::as_str).is_none_or(|id| id.trim().is_empty()).then(|| Finding {
         requirement: Requirement::ClusterVersion,
         severity: Severity::Blocking,
         at: field(CLUSTER_VERSION, "spec.clusterID"),

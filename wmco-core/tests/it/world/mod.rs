@@ -20,6 +20,7 @@ mod others;
 mod promises;
 mod records;
 mod release;
+mod worker;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::Ipv4Addr;
