@@ -240,6 +240,7 @@ fn situations_of_the_network() {
             set(&mut seen.operator_network, OVERLAY, overlay);
         })
     };
+    let of_pods = |list| told(|seen| set(&mut seen.network, "/spec/clusterNetwork", list));
     let situations = [
         ("another plug-in", told(|it| set(&mut it.network, NETWORK, json!("OpenShiftSDN")))),
         ("no overlay", overlay(Value::Null)),
@@ -303,6 +304,10 @@ fn situations_of_the_network() {
         ("services by IPv6 alone", services(json!(["fd02::/112"]))),
         ("too few services", services(json!(["172.30.0.0/29"]))),
         ("services that are no list", services(json!(7))),
+        ("pods of which nothing is written", of_pods(Value::Null)),
+        ("pods without a network", of_pods(json!([]))),
+        ("pods by IPv6 alone", of_pods(json!([{"cidr": "fd01::/48"}]))),
+        ("pods whose networks are a text", of_pods(json!("10.128.0.0/14"))),
         (
             "pods in reserved addresses",
             told(|seen| {
@@ -321,15 +326,7 @@ fn situations_of_networks_around_the_overlay() {
             of_ovn(seen).as_object_mut().unwrap().extend(members);
         })
     };
-    let of_pods = |list| told(|seen| set(&mut seen.network, "/spec/clusterNetwork", list));
     let overlay = |cidr: &str, port: Option<u16>| json!({"hybridClusterNetwork": [{"cidr": cidr}], "hybridOverlayVXLANPort": port});
-    let geneve = |platform: &str, port: u16, overlay: Value| {
-        told(|seen| {
-            set(&mut seen.infrastructure, "/status/platformStatus/type", json!(platform));
-            set(&mut seen.operator_network, OVERLAY, overlay);
-            of_ovn(seen)["genevePort"] = port.into();
-        })
-    };
     let vips = json!({"type": "BareMetal", "baremetal": {"apiServerInternalIPs": ["10.140.0.2"]}});
     let situations = [
         (
@@ -342,16 +339,6 @@ fn situations_of_networks_around_the_overlay() {
             }),
         ),
         (
-            "an overlay by the port of Linux nodes, which is another one",
-            told(|seen| {
-                set(&mut seen.infrastructure, "/status/platformStatus/type", json!("None"));
-                let pods = json!([{"cidr": "10.132.0.0/14"}]);
-                let overlay = json!({"hybridClusterNetwork": pods, "hybridOverlayVXLANPort": 9000});
-                set(&mut seen.operator_network, OVERLAY, overlay);
-                of_ovn(seen)["genevePort"] = 9000.into();
-            }),
-        ),
-        (
             "an overlay over a join switch",
             ovn(json!({"ipv4": {"internalJoinSubnet": "10.134.0.0/16"}})),
         ),
@@ -360,17 +347,6 @@ fn situations_of_networks_around_the_overlay() {
             "an overlay over masqueraded addresses",
             ovn(json!({"gatewayConfig": {"ipv4": {"internalMasqueradeSubnet": "10.132.0.0/28"}}})),
         ),
-        (
-            "the usual port and Windows Server 2019 on vSphere",
-            told(|seen| {
-                set(&mut seen.infrastructure, "/status/platformStatus/type", json!("VSphere"));
-                seen.nodes.push(node("win-old", "v1.36.2", "10.0.17763.5830"));
-            }),
-        ),
-        ("pods of which nothing is written", of_pods(Value::Null)),
-        ("pods without a network", of_pods(json!([]))),
-        ("pods by IPv6 alone", of_pods(json!([{"cidr": "fd01::/48"}]))),
-        ("pods whose networks are a text", of_pods(json!("10.128.0.0/14"))),
         (
             "no overlay beside Linux nodes and addresses of the API server",
             told(|seen| {
@@ -396,6 +372,38 @@ fn situations_of_networks_around_the_overlay() {
             told(|seen| {
                 set(&mut seen.infrastructure, "/status/platformStatus", vips);
                 set(&mut seen.operator_network, OVERLAY, overlay("10.140.0.0/14", None));
+            }),
+        ),
+    ];
+    insta::assert_snapshot!(under_names(&situations));
+}
+
+#[test]
+fn situations_of_the_overlays_port() {
+    let overlay = |cidr: &str, port: Option<u16>| json!({"hybridClusterNetwork": [{"cidr": cidr}], "hybridOverlayVXLANPort": port});
+    let geneve = |platform: &str, port: u16, overlay: Value| {
+        told(|seen| {
+            set(&mut seen.infrastructure, "/status/platformStatus/type", json!(platform));
+            set(&mut seen.operator_network, OVERLAY, overlay);
+            of_ovn(seen)["genevePort"] = port.into();
+        })
+    };
+    let situations = [
+        (
+            "an overlay by the port of Linux nodes, which is another one",
+            told(|seen| {
+                set(&mut seen.infrastructure, "/status/platformStatus/type", json!("None"));
+                let pods = json!([{"cidr": "10.132.0.0/14"}]);
+                let overlay = json!({"hybridClusterNetwork": pods, "hybridOverlayVXLANPort": 9000});
+                set(&mut seen.operator_network, OVERLAY, overlay);
+                of_ovn(seen)["genevePort"] = 9000.into();
+            }),
+        ),
+        (
+            "the usual port and Windows Server 2019 on vSphere",
+            told(|seen| {
+                set(&mut seen.infrastructure, "/status/platformStatus/type", json!("VSphere"));
+                seen.nodes.push(node("win-old", "v1.36.2", "10.0.17763.5830"));
             }),
         ),
         ("no overlay where Linux nodes have its usual port", geneve("None", 4789, Value::Null)),
