@@ -111,3 +111,64 @@ impl WorkerState {
         self.memory.woken(wake, now);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NOW: Timestamp = Timestamp::UNIX_EPOCH;
+
+    type Change = fn(&mut WorkerState);
+
+    fn pause(worker: &mut WorkerState) -> i64 {
+        let rest = worker.failed(FailureKind::Other, false, |pause| NOW + pause);
+        rest.until.duration_since(NOW).as_secs()
+    }
+
+    /// The third pause in a row is of four seconds.
+    fn failing(action: &Action) -> WorkerState {
+        let mut worker = WorkerState::default();
+        worker.begins(action);
+        assert_eq!([pause(&mut worker), pause(&mut worker)], [1, 2]);
+        worker
+    }
+
+    #[test]
+    fn pauses_begin_anew_once_nothing_is_left_of_what_failed() {
+        let changes: [(Change, bool); 6] = [
+            (|_| {}, false),
+            (|worker| worker.succeeded(Outcome::Uploaded), true),
+            (|worker| assert!(worker.done(&Plan::settled(), NOW).is_some()), true),
+            (|worker| worker.woken(Wake::AskedOtherwise, NOW), true),
+            (|worker| worker.woken(Wake::Deadline, NOW), false),
+            (|worker| worker.begins(&Action::ListPods), false),
+        ];
+        for (number, (change, is_over)) in changes.into_iter().enumerate() {
+            let mut worker = failing(&Action::ListPods);
+            change(&mut worker);
+            worker.begins(&Action::ListPods);
+            assert_eq!(pause(&mut worker), if is_over { 1 } else { 4 }, "{number}");
+        }
+    }
+
+    #[test]
+    fn a_host_is_reached_once_a_step_on_it_begins() {
+        for (action, is_reached) in [(Action::Probe, true), (Action::ListPods, false)] {
+            let mut worker = WorkerState::default();
+            worker.connects();
+            assert_eq!(pause(&mut worker), 1);
+            worker.begins(&action);
+            assert_eq!(worker.is_failing(), !is_reached, "{action}");
+        }
+    }
+
+    #[test]
+    fn a_failure_forgets_the_host_only_if_it_leaves_it_unknown() {
+        for is_unknown in [false, true] {
+            let mut worker = WorkerState::default();
+            worker.saw(HostSeen::NoAgent);
+            worker.failed(FailureKind::Other, is_unknown, |pause| NOW + pause);
+            assert_eq!(*worker.host() == HostSeen::NoAgent, !is_unknown);
+        }
+    }
+}
