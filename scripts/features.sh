@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Compiles the libraries that have features with none of them, with each alone and with all: a use that a
+# Compiles the libraries that have features with none of them, with each alone and with all, and the benches: a use that a
 # feature is missing for is hidden as long as a program of this workspace turns that feature on. A target
 # folder of its own, since another choice of the version of Kubernetes would build everything else anew.
 # Arguments go to cargo.
@@ -26,3 +26,5 @@ for library in wmco-core wmco-services kube-testserver; do
     done
     check "$library" --all-features "$@"
 done
+# In the workspace a program turns on what a bench may lack.
+check wmco-benches --benches "$@"

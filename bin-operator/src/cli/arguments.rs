@@ -3,6 +3,7 @@
 //! Source: `docs/contract/cluster.md`, CLU9.
 
 use std::ffi::OsString;
+use std::path::{Component, Path};
 
 use anyhow::{Context as _, anyhow, bail};
 use clap::Parser as _;
@@ -69,7 +70,10 @@ fn check_run(command: &Command) -> anyhow::Result<()> {
     if run.kubeconfig().is_some() {
         bail!("--args: leave --kubeconfig out, for the Pod uses its service account");
     }
-    if let Some(cache) = run.cache().filter(|cache| !cache.starts_with(CACHE_FOLDER)) {
+    let leads_out = |path: &Path| {
+        !path.starts_with(CACHE_FOLDER) || path.components().any(|it| it == Component::ParentDir)
+    };
+    if let Some(cache) = run.cache().filter(|cache| leads_out(cache)) {
         bail!(
             "--args: leave --cache={} out, for the container can write below {CACHE_FOLDER} only",
             cache.display()
@@ -129,8 +133,9 @@ mod tests {
             "--metrics-bind-address=0.0.0.0:9999",
             "--metrics-bind-address=127.0.0.1:9182",
             "--metrics-bind-address=10.0.0.1:9182",
-            "--kubeconfig=/root/.kube/config",
+            "--kubeconfig=config",
             "--cache=/other",
+            "--cache=/cache/../other",
         ] {
             let error = check(wrong).unwrap_err().to_string();
             assert!(

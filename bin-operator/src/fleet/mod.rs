@@ -420,3 +420,17 @@ impl Fleet {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use wmco_core::secret::Secret;
+    use wmco_core::username::encrypt;
+
+    use super::*;
+
+    #[test]
+    fn random_bytes_are_fresh_for_each_message() {
+        let sealed = || encrypt("core", &Secret::new("key"), &randomness().unwrap());
+        assert_ne!(sealed(), sealed());
+    }
+}

@@ -21,7 +21,9 @@ pub(super) struct ClaimedEntries<'a, 'b> {
     also: HashMap<&'a AlsoNamed, usize>,
     /// By the recorded Node.
     of_node: HashMap<&'a str, usize>,
-    /// The first invalid entry by a name about which nothing is known.
+    /// The first invalid entry by a name about whose host nothing is known.
+    unknown_name: Option<&'a str>,
+    /// The first invalid entry, by a name or an address, about whose host nothing is known.
     unknown: Option<&'a str>,
 }
 
@@ -34,6 +36,7 @@ impl<'a, 'b> ClaimedEntries<'a, 'b> {
             at: ByAddress::with_capacity(count),
             also: HashMap::new(),
             of_node: HashMap::with_capacity(count),
+            unknown_name: None,
             unknown: None,
         };
         for host in hosts.listed() {
@@ -51,9 +54,11 @@ impl<'a, 'b> ClaimedEntries<'a, 'b> {
             for former in &host.former {
                 entries.former.entry(former.address).or_insert(host.number);
             }
-            let is_unknown = || host.address.parse::<Ipv4Addr>().is_err() && record.is_none();
-            if entries.unknown.is_none() && host.is_broken() && is_unknown() {
-                entries.unknown = Some(host.address);
+            if host.is_broken() && record.is_none() {
+                entries.unknown.get_or_insert(host.address);
+                if host.address.parse::<Ipv4Addr>().is_err() {
+                    entries.unknown_name.get_or_insert(host.address);
+                }
             }
         }
         entries
@@ -88,12 +93,19 @@ impl<'a, 'b> ClaimedEntries<'a, 'b> {
     }
 
     /// An invalid entry that may be the host with this record or address: an entry with that address, or any name
-    /// about which nothing is known.
-    pub(super) fn broken_one_of(&self, address: &str, ipv4: Option<Ipv4Addr>) -> Option<&'a str> {
+    /// about which nothing is known. Of a host without a Node nobody tells its other addresses, so any address about
+    /// which nothing is known may be one.
+    pub(super) fn broken_one_of(
+        &self,
+        address: &str,
+        ipv4: Option<Ipv4Addr>,
+        has_node: bool,
+    ) -> Option<&'a str> {
         let broken = |text: &str| {
             let host = self.hosts.named(text).filter(|host| host.is_broken());
             host.map(|host| host.address)
         };
-        broken(address).or_else(|| broken(&ipv4?.to_string())).or(self.unknown)
+        let unknown = if has_node { self.unknown_name } else { self.unknown };
+        broken(address).or_else(|| broken(&ipv4?.to_string())).or(unknown)
     }
 }

@@ -86,9 +86,10 @@ impl<'a> Leaving<'a, '_> {
                         .claimed_by(node)
                         .or_else(|| self.called_as_listed(node, record.ipv4))
                 });
-                let claimed = claimed
-                    .or_else(|| self.also_listed(host.address, record.ipv4))
-                    .or_else(|| self.entries.broken_one_of(host.address, record.ipv4));
+                let claimed =
+                    claimed.or_else(|| self.also_listed(host.address, record.ipv4)).or_else(|| {
+                        self.entries.broken_one_of(host.address, record.ipv4, node.is_some())
+                    });
                 match (claimed, self.machine_at(record.ipv4)) {
                     (Some(entry), _) => Because::MayBeListed { address: entry.to_owned() },
                     (None, Some(because)) => because,
@@ -111,7 +112,7 @@ impl<'a> Leaving<'a, '_> {
             .entries
             .claimed_by(node)
             .or_else(|| Some(self.hosts.called(node)?.address))
-            .or_else(|| self.entries.broken_one_of(origin.unwrap_or(&node.name), ipv4));
+            .or_else(|| self.entries.broken_one_of(origin.unwrap_or(&node.name), ipv4, true));
         if let Some(address) = contested.or(claimed) {
             let because = Because::MayBeListed { address: address.to_owned() };
             out.instances.push(leave(because));

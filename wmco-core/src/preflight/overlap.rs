@@ -145,7 +145,8 @@ fn around(seen: &ClusterSeen) -> Vec<Named> {
     let services = texts(network, SERVICES_IN_FORCE).into_iter();
     let services = services.map(|(at, text)| (SERVICES_IN_FORCE, at, text.parse().ok()));
     let pods = of_pods(network, PODS_IN_FORCE).map(|(at, network)| (PODS_IN_FORCE, at, network));
-    let asked = networks(seen);
+    let mut asked = networks(seen);
+    asked.retain(|asked| asked.list != OVERLAY_PODS);
     let in_force = services.chain(pods).filter_map(|(list, field, network)| {
         let network: IpNetwork = network?;
         let is_asked = asked.iter().any(|asked| asked.network.is_same(&network));

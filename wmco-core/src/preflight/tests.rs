@@ -328,6 +328,13 @@ fn situations_of_networks_around_the_overlay() {
     };
     let overlay = |cidr: &str, port: Option<u16>| json!({"hybridClusterNetwork": [{"cidr": cidr}], "hybridOverlayVXLANPort": port});
     let vips = json!({"type": "BareMetal", "baremetal": {"apiServerInternalIPs": ["10.140.0.2"]}});
+    let in_force = |pods: &str| {
+        told(|seen| {
+            let Seen::Object(network) = &mut seen.network else { panic!() };
+            network["status"] =
+                json!({"clusterNetwork": [{"cidr": pods}], "serviceNetwork": ["172.30.0.0/16"]});
+        })
+    };
     let situations = [
         (
             "no overlay where all usual networks are in use",
@@ -357,15 +364,8 @@ fn situations_of_networks_around_the_overlay() {
                 seen.nodes.push(linux("10.132.0.7"));
             }),
         ),
-        (
-            "an overlay over pods that are about to move",
-            told(|seen| {
-                let Seen::Object(network) = &mut seen.network else { panic!() };
-                network["status"] = json!({
-                    "clusterNetwork": [{"cidr": "10.132.0.0/16"}], "serviceNetwork": ["172.30.0.0/16"],
-                });
-            }),
-        ),
+        ("an overlay over pods that are about to move", in_force("10.132.0.0/16")),
+        ("an overlay that is the network of pods", in_force("10.132.0.0/14")),
         ("an overlay over a Linux node", told(|seen| seen.nodes.push(linux("10.132.0.7")))),
         (
             "an overlay over the address of the API server",

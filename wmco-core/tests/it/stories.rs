@@ -80,6 +80,19 @@ fn a_host_that_is_renamed_at_its_other_address_keeps_its_node() {
     assert!(outcome.is_ok(), "{outcome:#?}");
 }
 
+/// A broken promise that a run of `safety` found: the records that knew both addresses of a host were lost, its
+/// entry was broken as it went back to the first one, and its Node was gone, so nothing tied the entry to the host.
+#[test]
+fn a_host_without_a_node_is_not_cleaned_while_a_broken_entry_may_be_it() {
+    let start = Start { hosts: 1, budget: 1, features: 0, configured: true, sets: 0 };
+    let (round, other_card) = (Event::Round(0), Event::OtherCard(0));
+    let [gone, broken] = [Event::DeleteNode(0), Event::BreakEntry(0)];
+    let lost = [other_card, round, round, Event::LoseRecords, round, round];
+    let events: Vec<_> = lost.into_iter().chain([broken, other_card, gone, round]).collect();
+    let outcome = after(start, &events).run(ROUNDS);
+    assert!(outcome.is_ok(), "{outcome:#?}");
+}
+
 /// A broken promise that a run of `convergence` found: by its other address, which nobody knew to be its
 /// own yet, a host got the daemon of a version that its Node had not been told.
 #[test]

@@ -297,6 +297,10 @@ rows! { lines:
         listed: vec![broken("10.0.0.9")], nodes: vec![node(1)], ..Case::default()
     } => "10.0.0.1: remove (node win-1), because it is no longer listed\n\
           10.0.0.9: leave, because its entry is broken";
+    broken_address_of_a_host_without_a_node: Case {
+        listed: vec![broken("10.0.0.9")], host_keys: vec![TOUCHED], ..Case::default()
+    } => "10.0.0.1: leave, because it is not listed, but may be the node of entry 10.0.0.9\n\
+          10.0.0.9: leave, because its entry is broken";
     same_node_twice: Case {
         listed: vec![Listed { address: "win-1.example".into(), ..entry(1) }, entry(1)],
         nodes: vec![node(1)],
