@@ -19,8 +19,8 @@ const PATIENCE: Duration = limits::CATCH_UP.unsigned_abs();
 /// keep them for hours.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Grants {
-    nodes: BTreeMap<String, Duration>,
-    machines: BTreeMap<String, Duration>,
+    pub(super) nodes: BTreeMap<String, Duration>,
+    pub(super) machines: BTreeMap<String, Duration>,
 }
 
 impl Grants {
@@ -64,14 +64,19 @@ impl Grants {
         }
     }
 
-    /// Names of the Nodes, as in [`Observed::granted`](super::Observed::granted).
-    pub(super) fn nodes(&self) -> BTreeSet<String> {
-        self.nodes.keys().cloned().collect()
+    /// Names of the Nodes. A name stays until the pass with the permit is over and the Nodes show its result.
+    pub(super) fn nodes(&self) -> impl Iterator<Item = &str> {
+        self.nodes.keys().map(String::as_str)
     }
 
-    /// Names of the Machines, as in [`Observed::replaced`](super::Observed::replaced).
-    pub(super) fn machines(&self) -> BTreeSet<String> {
-        self.machines.keys().cloned().collect()
+    /// Whether a Node has such a permit.
+    pub(super) fn has_node(&self, name: &str) -> bool {
+        self.nodes.contains_key(name)
+    }
+
+    /// Whether a Machine has such a permit.
+    pub(super) fn has_machine(&self, name: &str) -> bool {
+        self.machines.contains_key(name)
     }
 
     /// When the first permit expires, unless it is claimed before.
@@ -105,10 +110,10 @@ mod tests {
         let mut node = NodeFacts { name: "win-1".into(), ..NodeFacts::default() };
         let mut grants = granted();
         grants.update(std::slice::from_ref(&node), &Machines::default(), &BTreeSet::new(), NOW);
-        assert_eq!(grants.nodes(), ["win-1".to_owned()].into());
+        assert!(grants.has_node("win-1"));
         node.labels.insert(names::UPGRADING_LABEL.into(), names::TRUE.into());
         grants.update(&[node], &Machines::default(), &["win-1".to_owned()].into(), NOW);
-        assert_eq!(grants.nodes(), BTreeSet::new());
+        assert_eq!(grants.nodes().count(), 0);
     }
 
     #[test]
@@ -117,9 +122,9 @@ mod tests {
         let later = NOW + PATIENCE;
         assert_eq!(grants.next_end(), Some(later));
         grants.update(&[], &Machines::default(), &claims, later);
-        assert_eq!(grants.nodes(), claims);
+        assert!(grants.has_node("win-1"));
         grants.update(&[], &Machines::default(), &BTreeSet::new(), later + PATIENCE);
-        assert_eq!(grants.nodes(), BTreeSet::new());
+        assert_eq!(grants.nodes().count(), 0);
     }
 
     #[test]
@@ -131,17 +136,17 @@ mod tests {
             MachineFacts { name: "win".into(), is_windows: true, ..MachineFacts::default() };
         let deleted = MachineFacts { is_deleted: true, ..facts.clone() };
         let [there, deleted] = [facts, deleted].map(|facts| Machines::read([facts], [], ""));
-        let (nobody, given) = (BTreeSet::new(), BTreeSet::from(["win".to_owned()]));
+        let nobody = BTreeSet::new();
         for (machines, now, expected) in [
-            (&there, NOW, &given),
-            (&deleted, NOW, &nobody),
-            (&Machines::default(), NOW, &nobody),
-            (&there, NOW + PATIENCE, &nobody),
+            (&there, NOW, true),
+            (&deleted, NOW, false),
+            (&Machines::default(), NOW, false),
+            (&there, NOW + PATIENCE, false),
         ] {
             let mut grants = Grants::default();
             grants.note(&out, NOW);
             grants.update(&[], machines, &nobody, now);
-            assert_eq!(&grants.machines(), expected);
+            assert_eq!(grants.has_machine("win"), expected);
         }
     }
 }

@@ -2,8 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::recalled::Recalled;
-use super::{Assignment, Because, Desired, Observed};
+use super::{Assignment, Because, Desired, Memory, Observed};
 use crate::facts::NodeFacts;
 use crate::host_record::MachinesThen;
 use crate::machines::{Machine, Machines, Unfit};
@@ -12,7 +11,7 @@ use crate::machines::{Machine, Machines, Unfit};
 pub(super) struct Health<'a> {
     pub(super) desired: Desired<'a>,
     pub(super) observed: Observed<'a>,
-    pub(super) recalled: &'a Recalled,
+    pub(super) memory: &'a Memory,
     pub(super) machines: &'a Machines,
     /// Numbers of assignments by the Machine's name.
     numbers: BTreeMap<&'a str, usize>,
@@ -22,7 +21,7 @@ impl<'a> Health<'a> {
     pub(super) fn of(
         desired: &Desired<'a>,
         observed: &Observed<'a>,
-        recalled: &'a Recalled,
+        memory: &'a Memory,
         instances: &[Assignment<'a>],
     ) -> Self {
         let numbers = instances.iter().enumerate().filter_map(|(number, assignment)| {
@@ -32,7 +31,7 @@ impl<'a> Health<'a> {
         Self {
             desired: *desired,
             observed: *observed,
-            recalled,
+            memory,
             machines: desired.machines,
             numbers: numbers.collect(),
         }

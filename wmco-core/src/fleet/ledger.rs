@@ -62,7 +62,7 @@ impl<'a> Ledger<'a> {
             marked.iter().copied().partition(|node| node.is_cordoned_by_us());
         let begun: BTreeSet<&str> = begun.iter().map(name).collect();
         let is_granted =
-            |node: &&str| health.recalled.granted.contains(*node) && !begun.contains(node);
+            |node: &&str| health.memory.grants().has_node(node) && !begun.contains(node);
         let all = health.observed.nodes.iter().map(|node| node.name.as_str());
         let granted: BTreeSet<&str> = all.filter(is_granted).collect();
         let mut places: BTreeMap<&str, Places> = BTreeMap::new();
@@ -85,11 +85,11 @@ impl<'a> Ledger<'a> {
 
     /// Gives permits to the nodes that ask for one, as long as there is room. In a cluster that is `blocked` only removals
     /// begin.
-    pub(super) fn hand_out(
+    pub(super) fn hand_out<'b: 'a>(
         &mut self,
         health: &Health<'a>,
         replaced: &Replacements<'a>,
-        instances: &mut [Assignment<'a>],
+        instances: &mut [Assignment<'b>],
     ) {
         let (observed, blocked) = (health.observed, health.desired.blocked);
         if observed.claims.is_empty() {
@@ -97,7 +97,7 @@ impl<'a> Ledger<'a> {
         }
         let stand_ins = replaced.stand_ins(health, instances);
         let given_up = times_given_up(observed.nodes);
-        let asks = |it: &&mut Assignment<'a>| {
+        let asks = |it: &&mut Assignment<'b>| {
             let is_asking = it.node_name().is_some_and(|node| observed.claims.contains(node));
             is_asking && matches!(it.intent, Intent::Configure(None) | Intent::Remove(None))
         };

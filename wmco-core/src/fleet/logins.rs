@@ -1,6 +1,6 @@
 //! Hosts that refuse logins or do not answer.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 use std::ops::Range;
 use std::time::Duration;
@@ -90,27 +90,20 @@ impl Logins {
         self.failed.retain(|instance, failed| known(instance, failed.login));
     }
 
-    /// Instances whose hosts have refused every key for at least `patience`, at every answer in between; usually
+    /// Whether the host of an instance has refused every key for at least `patience`, at every answer in between; usually
     /// [`limits::LOGIN_REFUSED`].
-    pub(super) fn refused(&self, patience: Duration) -> BTreeSet<String> {
-        self.those(|failed| failed.refused.is_some_and(|refused| refused.proven >= patience))
+    pub(super) fn is_refused(&self, instance: &str, patience: Duration) -> bool {
+        let refused = self.failed.get(instance).and_then(|failed| failed.refused);
+        refused.is_some_and(|refused| refused.proven >= patience)
     }
 
-    /// Instances whose hosts have not answered for at least `patience`, usually
+    /// Whether the host of an instance has not answered for at least `patience`, usually
     /// [`limits::ROTATION_PATIENCE`](crate::limits::ROTATION_PATIENCE), while another host accepted a login:
     /// otherwise our own network may be down.
-    pub(super) fn unanswered(&self, patience: Duration) -> BTreeSet<String> {
-        let accepted = self.accepted;
-        let alone = |since: Duration| accepted.is_some_and(|accepted| accepted >= since);
-        self.those(|failed| {
-            let unanswered = failed.unanswered.filter(|it| alone(it.first));
-            unanswered.is_some_and(|it| it.proven >= patience)
-        })
-    }
-
-    fn those(&self, are_meant: impl Fn(&Failed) -> bool) -> BTreeSet<String> {
-        let those = self.failed.iter().filter(|(_, failed)| are_meant(failed));
-        those.map(|(instance, _)| instance.clone()).collect()
+    pub(super) fn is_unanswered(&self, instance: &str, patience: Duration) -> bool {
+        let unanswered = self.failed.get(instance).and_then(|failed| failed.unanswered);
+        let alone = |since: Duration| self.accepted.is_some_and(|accepted| accepted >= since);
+        unanswered.is_some_and(|it| it.proven >= patience && alone(it.first))
     }
 }
 
@@ -149,9 +142,9 @@ mod tests {
                 |login, now| logins.note("win", login, LoginResult::Refused, &at(now));
             refused(login(1, b"a"), 0);
             refused(other, 1);
-            assert!(logins.refused(WAIT).is_empty(), "{other:?}");
+            assert!(!logins.is_refused("win", WAIT), "{other:?}");
             logins.note("win", other, LoginResult::Refused, &at(2));
-            assert_eq!(logins.refused(WAIT), ["win".to_owned()].into());
+            assert!(logins.is_refused("win", WAIT));
         }
     }
 
@@ -164,7 +157,7 @@ mod tests {
             }
         }
         logins.keep_only(|instance, login| instance == "b" && login.keys == Sha256::of(b"a"));
-        assert_eq!(logins.refused(WAIT), ["b".to_owned()].into());
+        assert_eq!(["a", "b"].map(|name| logins.is_refused(name, WAIT)), [false, true]);
     }
 
     /// As without pinned keys, or while a host is busy.
@@ -174,15 +167,15 @@ mod tests {
         for result in [LoginResult::Refused, LoginResult::Unanswered] {
             let mut logins = Logins::default();
             let failing = |logins: &Logins, after| match result {
-                LoginResult::Refused => logins.refused(after),
-                _ => logins.unanswered(after),
+                LoginResult::Refused => logins.is_refused("win", after),
+                _ => logins.is_unanswered("win", after),
             };
             for (after, now) in [(WAIT, 0), (WAIT, 1), (WAIT * 2, 60), (WAIT * 3, 61)] {
-                assert!(failing(&logins, after).is_empty(), "{result:?}, {now}");
+                assert!(!failing(&logins, after), "{result:?}, {now}");
                 logins.note("win", win, result, &at(now));
                 logins.note("other", other, LoginResult::Accepted, &at(now));
             }
-            assert_eq!(failing(&logins, WAIT * 3), ["win".to_owned()].into());
+            assert!(failing(&logins, WAIT * 3));
         }
     }
 
@@ -192,11 +185,11 @@ mod tests {
         let mut logins = Logins::default();
         let result = LoginResult::Unanswered;
         for tried in [at(0), WAIT..WAIT * 11, WAIT * 12..WAIT * 22] {
-            assert!(logins.unanswered(WAIT * 22).is_empty(), "{tried:?}");
+            assert!(!logins.is_unanswered("win", WAIT * 22), "{tried:?}");
             logins.note("win", login(1, b"a"), result, &tried);
             logins.note("other", login(2, b"a"), LoginResult::Accepted, &tried);
         }
-        assert_eq!(logins.unanswered(WAIT * 22), ["win".to_owned()].into());
+        assert!(logins.is_unanswered("win", WAIT * 22));
     }
 
     /// A restart of a host that refuses our key does not restart the measured time.
@@ -206,14 +199,14 @@ mod tests {
         let mut logins = Logins::default();
         let tries = [(Refused, 0), (Refused, 1), (Unanswered, 2), (Unanswered, 3), (Refused, 4)];
         for (result, now) in tries {
-            assert!(logins.refused(WAIT * 2).is_empty());
+            assert!(!logins.is_refused("win", WAIT * 2));
             logins.note("win", login(1, b"a"), result, &at(now));
             logins.note("other", login(2, b"a"), LoginResult::Accepted, &at(now));
-            assert_eq!(logins.unanswered(WAIT).is_empty(), now != 3, "{now}");
+            assert_eq!(logins.is_unanswered("win", WAIT), now == 3, "{now}");
         }
-        assert_eq!(logins.refused(WAIT * 2), ["win".to_owned()].into());
+        assert!(logins.is_refused("win", WAIT * 2));
         logins.note("win", login(1, b"a"), LoginResult::Accepted, &at(5));
-        assert!(logins.refused(Duration::ZERO).is_empty());
+        assert!(!logins.is_refused("win", Duration::ZERO));
     }
 
     /// For a host that was reached before, it is unknown whether it still could be.
@@ -224,8 +217,8 @@ mod tests {
         note("other", LoginResult::Accepted, 1);
         note("win", LoginResult::Unanswered, 2);
         note("win", LoginResult::Unanswered, 4);
-        assert!(logins.unanswered(WAIT).is_empty());
+        assert!(!logins.is_unanswered("win", WAIT));
         logins.note("other", login(2, b"a"), LoginResult::Accepted, &at(5));
-        assert_eq!(logins.unanswered(WAIT), ["win".to_owned()].into());
+        assert!(logins.is_unanswered("win", WAIT));
     }
 }

@@ -1,15 +1,14 @@
 //! One pass: what the world shows, and what earlier passes left, become decisions.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::Ipv4Addr;
 use std::ops::Range;
 use std::time::Duration;
 
 use super::grants::Grants;
 use super::logins::Logins;
-use super::recalled::Recalled;
 use super::unready::Unready;
-use super::user_data::UserDataSince;
+use super::user_data::{UserData, UserDataSince};
 use super::{Assignments, Desired, LoginResult, LoginTry, Observed, Replacement, decide};
 use crate::host_record::KnownHosts;
 use crate::limits;
@@ -34,14 +33,16 @@ use crate::login_keys::LoginKeys;
 /// ```
 #[derive(Clone, Debug, Default)]
 pub struct Memory {
-    patience: Patience,
-    logins: Logins,
-    grants: Grants,
-    unready: Unready,
-    user_data: UserDataSince,
-    replacing: BTreeMap<String, Replacement>,
-    /// What this pass goes by; its decisions borrow from it.
-    recalled: Recalled,
+    pub(super) patience: Patience,
+    pub(super) logins: Logins,
+    pub(super) grants: Grants,
+    pub(super) unready: Unready,
+    pub(super) user_data: UserDataSince,
+    /// Replacements of the last pass, from [`Assignments::replacing`]. After a restart the records tell; while the operator
+    /// runs, nobody can make it forget one.
+    pub(super) replacing: BTreeMap<String, Replacement>,
+    /// The time of the pass.
+    now: Duration,
 }
 
 /// How long hosts may fail before that has consequences.
@@ -82,33 +83,23 @@ impl Memory {
 
     /// Decides what to do with the instances now, and remembers it.
     pub fn pass<'a>(
-        &'a mut self,
+        &mut self,
         desired: &Desired<'a>,
         observed: &Observed<'a>,
         now: Duration,
     ) -> Assignments<'a> {
-        let Patience { refused, unanswered } = self.patience;
+        self.now = now;
         self.grants.update(observed.nodes, desired.machines, observed.claims, now);
         self.unready.update(observed.nodes, desired.machines, now);
         let right_user_data = observed.right_user_data.filter(|_| desired.keys.is_some());
-        let user_data = self.user_data.look(right_user_data, refused, now);
+        self.user_data.update(right_user_data, now);
         if let Some(keys) = desired.keys {
             let keys = LoginKeys::id(&keys.offered(None));
             self.logins.keep_only(|instance, login| {
                 login.keys == keys && ipv4_of(instance, desired, observed.hosts) == Some(login.at)
             });
         }
-        let failed = desired.keys.map(|_| &self.logins);
-        self.recalled = Recalled {
-            granted: self.grants.nodes(),
-            replaced: self.grants.machines(),
-            replacing: std::mem::take(&mut self.replacing),
-            unready: self.unready.lasting(refused, now),
-            refused: failed.map(|logins| logins.refused(refused)).unwrap_or_default(),
-            unanswered: failed.map(|logins| logins.unanswered(unanswered)).unwrap_or_default(),
-            user_data,
-        };
-        let decided = decide(desired, observed, &self.recalled);
+        let decided = decide(desired, observed, self);
         self.grants.note(&decided, now);
         self.replacing.clone_from(&decided.replacing);
         decided
@@ -122,6 +113,62 @@ impl Memory {
             self.user_data.next_end(self.patience.refused, now),
         ];
         ends.into_iter().flatten().min()
+    }
+
+    /// Nothing, but user data that have been right for long.
+    pub(super) fn of_nothing() -> Self {
+        let patience = Patience::default();
+        let mut user_data = UserDataSince::default();
+        user_data.update(Some(""), Duration::ZERO);
+        Self { patience, user_data, now: patience.refused, ..Self::default() }
+    }
+
+    /// The same, and that the hosts of these instances refuse our keys.
+    pub(super) fn of_refusing(instances: &BTreeSet<String>) -> Self {
+        let mut memory = Self::of_nothing();
+        for instance in instances {
+            memory.failed_for_long(instance, LoginResult::Refused);
+        }
+        memory
+    }
+
+    /// Notes that logins to the host of an instance have failed alike for long.
+    pub(super) fn failed_for_long(&mut self, instance: &str, result: LoginResult) {
+        let login = LoginTry { at: Ipv4Addr::UNSPECIFIED, keys: LoginKeys::id(&[]) };
+        let tried = Duration::ZERO..Duration::MAX;
+        for tried in [Duration::ZERO..Duration::ZERO, tried] {
+            self.logins.note(instance, login, result, &tried);
+        }
+    }
+
+    /// Permits whose marks may not be visible yet.
+    pub(super) const fn grants(&self) -> &Grants {
+        &self.grants
+    }
+
+    /// Replacements of the last pass.
+    pub(super) const fn replacing(&self) -> &BTreeMap<String, Replacement> {
+        &self.replacing
+    }
+
+    /// Whether the host of an instance has refused our keys for long.
+    pub(super) fn is_refused(&self, instance: &str) -> bool {
+        self.logins.is_refused(instance, self.patience.refused)
+    }
+
+    /// Whether the host of an instance has not answered for long.
+    pub(super) fn is_unanswered(&self, instance: &str) -> bool {
+        self.logins.is_unanswered(instance, self.patience.unanswered)
+    }
+
+    /// Whether a Machine has had no ready Node for as long as its host may refuse our keys.
+    pub(super) fn is_unready(&self, machine: &str) -> bool {
+        self.unready.lasts(machine, self.patience.refused, self.now)
+    }
+
+    /// Whether the user data of new Machines contain every key of ours, and for how long.
+    pub(super) fn user_data(&self) -> UserData {
+        self.user_data.state(self.patience.refused, self.now)
     }
 }
 

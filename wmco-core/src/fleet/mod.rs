@@ -58,7 +58,6 @@ mod node;
 mod notice;
 mod permit;
 mod provisioned;
-mod recalled;
 mod replacement;
 mod replacements;
 mod replacing;
@@ -94,7 +93,6 @@ pub use max_unavailable::{MaxUnavailable, NoMaxUnavailable};
 pub use memory::{Memory, Patience};
 pub use notice::{Hold, Notice, Others, Topic};
 pub use permit::{DisruptionPermit, ReplacementPermit};
-use recalled::Recalled;
 pub use replacement::Replacement;
 use replacements::Replacements;
 pub use rotation::Rotation;
@@ -164,8 +162,7 @@ pub struct Assignments<'a> {
 /// Decides about every instance, with nothing remembered of earlier passes: for a program that only reads. One that acts
 /// uses [`Memory::pass`]. The order of entries, Machines and Nodes does not matter.
 pub fn reconcile<'a>(desired: &Desired<'a>, observed: &Observed<'a>) -> Assignments<'a> {
-    static NOTHING: Recalled = Recalled::nothing();
-    decide(desired, observed, &NOTHING)
+    decide(desired, observed, &Memory::of_nothing())
 }
 
 /// Why Machines would not be replaced now, by address, if the hosts of all instances at `refusing` refused our keys for as
@@ -175,8 +172,8 @@ pub fn held_if_refusing(
     observed: &Observed<'_>,
     refusing: &BTreeSet<String>,
 ) -> BTreeMap<String, Held> {
-    let recalled = Recalled { refused: refusing.clone(), ..Recalled::nothing() };
-    let decided = decide(desired, observed, &recalled).instances.into_iter();
+    let memory = Memory::of_refusing(refusing);
+    let decided = decide(desired, observed, &memory).instances.into_iter();
     let held = decided.filter_map(|it| match it.because {
         Because::ReplacementHeld(held) => Some((it.address, held)),
         _ => None,
@@ -187,7 +184,7 @@ pub fn held_if_refusing(
 fn decide<'a>(
     desired: &Desired<'a>,
     observed: &Observed<'a>,
-    recalled: &'a Recalled,
+    memory: &Memory,
 ) -> Assignments<'a> {
     let hosts = Hosts::of(desired.entries, observed);
     let made = MachineIndex::of(desired.machines);
@@ -205,9 +202,9 @@ fn decide<'a>(
     }
     let rotating = desired.keys.filter(|keys| keys.rotation().is_some());
     out.rotation = rotating.map(|keys| {
-        Rotation::of(keys, desired, observed.hosts, recalled.user_data, &out.instances)
+        Rotation::of(keys, desired, observed.hosts, memory.user_data(), &out.instances)
     });
-    let health = Health::of(desired, observed, recalled, &out.instances);
+    let health = Health::of(desired, observed, memory, &out.instances);
     let replaced = Replacements::of(&health, &out.instances);
     let marked = ledger::marked(&out.instances, &made, observed);
     out.disrupted = marked.iter().map(|node| node.name.as_str()).collect();
@@ -220,12 +217,12 @@ fn decide<'a>(
     out.changes.extend(replaced.off_record(&health));
     out.waiting = ledger::waiting(&out.instances, observed);
     // What keeps a whole cluster waiting is told by itself.
-    let waits = notice::of_slots(&out, recalled).filter(|_| !desired.blocked);
+    let waits = notice::of_slots(&out, memory).filter(|_| !desired.blocked);
     replacing::hand_out(&health, replaced, ledger, &mut out);
     out.notices.extend(waits);
     out.notices.extend(notice::of_left(&health, &out));
     let rotation = out.rotation.iter();
-    out.notices.extend(rotation.flat_map(|it| notice::of_rotation(it, recalled)));
+    out.notices.extend(rotation.flat_map(|it| notice::of_rotation(it, memory)));
     let damaged = observed.hosts.damaged().map(HostRecord::key_name);
     out.notices.extend(damaged.map(|key| Notice::UnreadableRecord { key }));
     out

@@ -11,9 +11,8 @@ use super::evidence::Evidence;
 use super::health::Health;
 use super::hosts::Hosts;
 use super::matching::{Matching, NodeOfHost};
-use super::recalled::Recalled;
 use super::replacements::Replacements;
-use super::{Assignment, Assignments, Because, Held, Rotation};
+use super::{Assignment, Assignments, Because, Held, Memory, Rotation};
 use crate::facts::NodeFacts;
 use crate::host_record::HostRecord;
 use crate::instances::{Called, Field};
@@ -151,10 +150,9 @@ pub struct Others {
 }
 
 /// Notice about Nodes that wait for a slot, and who holds the slots.
-pub(super) fn of_slots(out: &Assignments<'_>, recalled: &Recalled) -> Option<Notice> {
+pub(super) fn of_slots(out: &Assignments<'_>, memory: &Memory) -> Option<Notice> {
     let permitted = out.instances.iter().filter(|it| it.intent.permit().is_some());
-    let granted = recalled.granted.iter().map(String::as_str);
-    let granted = granted.chain(permitted.filter_map(Assignment::node_name));
+    let granted = memory.grants().nodes().chain(permitted.filter_map(Assignment::node_name));
     let wanted = out.instances.iter().filter(|it| it.is_wanted());
     let wanted: BTreeSet<&str> = wanted.filter_map(Assignment::node_name).collect();
     let marked = out.disrupted.iter().map(|node| {
@@ -255,8 +253,8 @@ pub(super) fn of_replaced(machines: &Machines, replaced: &Replacements<'_>) -> B
 }
 
 /// Notices about a key rotation: the hosts that block it, or its end.
-pub(super) fn of_rotation(rotation: &Rotation, recalled: &Recalled) -> BTreeSet<Notice> {
-    if let Some(but) = rotation.may_end(recalled) {
+pub(super) fn of_rotation(rotation: &Rotation, memory: &Memory) -> BTreeSet<Notice> {
+    if let Some(but) = rotation.may_end(memory) {
         return [Notice::KeyExchanged { but: but.clone() }].into();
     }
     let mut notices: BTreeSet<_> = (rotation.waits_for.iter().cloned())

@@ -27,7 +27,7 @@ impl<'a> Replacements<'a> {
     /// Counts Machines with a fresh permit, and recorded or remembered replacements whose Machine is deleted.
     pub(super) fn of(health: &Health<'a>, instances: &[Assignment<'a>]) -> Self {
         let granted = health.machines.iter().filter(|machine| {
-            health.recalled.replaced.contains(&machine.facts.name) && !machine.facts.is_deleted
+            health.memory.grants().has_machine(&machine.facts.name) && !machine.facts.is_deleted
         });
         let granted = granted.filter_map(|machine| {
             let name = machine.facts.machine_set.as_ref()?.name.as_str();
@@ -44,7 +44,7 @@ impl<'a> Replacements<'a> {
                 sets.insert(name, InSet { name: set, of, uid });
             }
         }
-        for (name, begun) in &health.recalled.replacing {
+        for (name, begun) in health.memory.replacing() {
             let machine = health.machines.get(name).map(|machine| &machine.facts);
             let is_there =
                 machine.is_some_and(|it| !it.is_deleted && Some(&it.uid) == begun.uid.as_ref());
@@ -112,14 +112,14 @@ impl<'a> Replacements<'a> {
         health: &Health<'a>,
         instances: &[Assignment<'a>],
     ) -> BTreeSet<&'a str> {
-        let unready = &health.recalled.unready;
+        let memory = health.memory;
         let works = |machine: &&Machine| health.is_working(machine, instances);
         let of_set = |(set, since): (&'a str, Option<Timestamp>)| {
             let came = move |machine: &Machine| since.is_none_or(|_| machine.facts.created > since);
             let successors = health.of_set(set).filter(|machine| came(machine));
             let is_over = successors.filter(works).count() >= self.awaited(set, came, health);
             let may = move |machine: &&Machine| {
-                is_over || came(machine) || unready.contains(&machine.facts.name)
+                is_over || came(machine) || memory.is_unready(&machine.facts.name)
             };
             health.of_set(set).filter(may).map(|machine| machine.facts.name.as_str())
         };

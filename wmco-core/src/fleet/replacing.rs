@@ -13,7 +13,7 @@ use super::health::{Health, works};
 use super::ledger::Ledger;
 use super::replacements::{Replacements, is_gone};
 use super::{
-    Assignment, Assignments, Because, Held, Intent, Replacement, ReplacementPermit, UserData,
+    Assignment, Assignments, Because, Held, Intent, Memory, Replacement, ReplacementPermit, UserData,
 };
 use crate::facts::{MachineSetFacts, NodeFacts};
 use crate::host_record::{HostRecord, KnownHosts, RecordChange};
@@ -23,18 +23,19 @@ use crate::machines::{Machine, Machines, Unfit, key};
 
 /// Gives permits to Machines whose hosts refuse our key, as long as the `ledger` has room. A Machine that does not work
 /// fills the place that its MachineSet holds because of it.
-pub(super) fn hand_out<'a>(
+pub(super) fn hand_out<'a, 'b: 'a>(
     health: &Health<'a>,
     mut replaced: Replacements<'a>,
     mut ledger: Ledger<'a>,
-    out: &mut Assignments<'a>,
+    out: &mut Assignments<'b>,
 ) {
-    let Health { desired, observed, recalled, machines, .. } = *health;
-    let stranded = out.rotation.as_ref().map(|rotation| rotation.stranded(recalled));
+    let Health { desired, observed, memory, machines, .. } = *health;
+    let stranded = out.rotation.as_ref().map(|rotation| rotation.stranded(memory));
     let refuses = |assignment: &Assignment<'_>| {
         let address = &assignment.address;
-        matches!(assignment.intent, Intent::Configure(_))
-            && (recalled.refused.contains(address)
+        desired.keys.is_some()
+            && matches!(assignment.intent, Intent::Configure(_))
+            && (memory.is_refused(address)
                 || stranded.as_ref().is_some_and(|stranded| stranded.contains(address)))
     };
     let refusing = out.instances.iter().enumerate().filter(|(_, it)| refuses(it));
@@ -91,13 +92,13 @@ pub(super) fn hand_out<'a>(
 
 /// Clears the record of Machines that are no longer to be replaced.
 fn no_longer(health: &Health<'_>, refusing: &BTreeSet<&str>, out: &mut Assignments<'_>) {
-    let Health { observed, recalled, machines, .. } = *health;
+    let Health { observed, memory, machines, .. } = *health;
     for (name, kept) in observed.hosts.of_machines() {
         let Some(record) = kept.record.filter(|record| record.replacement_machine_set.is_some())
         else {
             continue;
         };
-        let goes_on = refusing.contains(name) || recalled.replaced.contains(name);
+        let goes_on = refusing.contains(name) || memory.grants().has_machine(name);
         if !goes_on && !is_gone(machines, name, record) {
             out.changes.insert(key(name), RecordChange::ToKeep);
         }
@@ -121,11 +122,9 @@ struct Gate<'a> {
     successors: BTreeSet<&'a str>,
     /// The instance with which the number of unhealthy nodes reaches the budget.
     unhealthy: Option<String>,
-    user_data: UserData,
+    memory: &'a Memory,
     hosts: &'a KnownHosts,
     keys: Option<&'a LoginKeys>,
-    /// Machines that have had no ready Node for long.
-    long_unready: &'a BTreeSet<String>,
 }
 
 /// The Machines of a MachineSet that are not being deleted.
@@ -207,10 +206,9 @@ impl<'a> Gate<'a> {
             sets: siblings.collect(),
             successors,
             unhealthy: unhealthy.map(|instance| instance.address.clone()),
-            user_data: health.recalled.user_data,
+            memory: health.memory,
             hosts: health.observed.hosts,
             keys: health.desired.keys,
-            long_unready: &health.recalled.unready,
         }
     }
 
@@ -230,7 +228,7 @@ impl<'a> Gate<'a> {
         if let Some(KeyState::Lost { key }) = self.keys.map(|keys| keys.state(record)) {
             return Err(Held::KeyLost { key });
         }
-        match self.user_data {
+        match self.memory.user_data() {
             UserData::Due => return Err(Held::UserDataDue),
             UserData::Fresh => return Err(Held::UserDataFresh),
             UserData::Settled => {}
@@ -271,7 +269,7 @@ impl<'a> Gate<'a> {
     fn has_not_succeeded(&self, machine: &Machine, assignment: &Assignment<'_>) -> bool {
         let name = machine.facts.name.as_str();
         let is_held = |node: &NodeFacts| node.holds_slot() || node.is_cordoned_by_us();
-        let is_out = assignment.node.is_some_and(is_held) || self.long_unready.contains(name);
+        let is_out = assignment.node.is_some_and(is_held) || self.memory.is_unready(name);
         self.successors.contains(name) && !works(assignment) && is_out
     }
 
@@ -303,7 +301,7 @@ impl<'a> Gate<'a> {
         if let Some((first, _)) = others.find(|(_, outage)| is_in_the_way(*outage)) {
             return Err(Held::Unhealthy { first: key(first) });
         }
-        let may_recover = !is_ready && !holds_slot && !self.long_unready.contains(own);
+        let may_recover = !is_ready && !holds_slot && !self.memory.is_unready(own);
         if may_recover { Err(Held::MayRecover) } else { Ok(()) }
     }
 }
@@ -321,8 +319,7 @@ impl Outage {
         let is_cordoned = facts.is_some_and(NodeFacts::is_cordoned_by_us);
         if !was_node(machine) {
             Self::NeverJoined
-        } else if refuses && (is_cordoned || health.recalled.unready.contains(&machine.facts.name))
-        {
+        } else if refuses && (is_cordoned || health.memory.is_unready(&machine.facts.name)) {
             Self::Stranded
         } else if node.is_some_and(|node| health.observed.claims.contains(node)) && !has_permit {
             Self::AwaitsSlot

@@ -9,8 +9,7 @@ use std::collections::BTreeSet;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::recalled::Recalled;
-use super::{Assignment, Desired, UserData};
+use super::{Assignment, Desired, Memory, UserData};
 use crate::host_record::{HostRecord, KnownHosts, StoredHost};
 use crate::login_keys::{KeyExchange, KeyState, LoginKeys};
 use crate::machines::{Machine, Unfit, key};
@@ -99,17 +98,16 @@ impl Rotation {
 
     /// Returns a set if the next key may become the current one, because all hosts accept it. The set has the
     /// instances whose hosts do not answer and so may keep the former key forever.
-    pub(super) fn may_end(&self, recalled: &Recalled) -> Option<&BTreeSet<String>> {
-        let is_away = |address: &String| recalled.unanswered.contains(address);
+    pub(super) fn may_end(&self, memory: &Memory) -> Option<&BTreeSet<String>> {
+        let is_away = |address: &String| memory.is_unanswered(address);
         (self.is_everywhere() && self.proven.iter().all(is_away)).then_some(&self.proven)
     }
 
     /// Instances whose hosts block the rotation, if only unreachable hosts block it. Their Machines can only be
     /// replaced.
-    pub(super) fn stranded(&self, recalled: &Recalled) -> BTreeSet<String> {
-        let out_of_reach = |address: &String| {
-            recalled.refused.contains(address) || recalled.unanswered.contains(address)
-        };
+    pub(super) fn stranded(&self, memory: &Memory) -> BTreeSet<String> {
+        let out_of_reach =
+            |address: &String| memory.is_refused(address) || memory.is_unanswered(address);
         if !self.list_absent && self.waits_for.iter().all(out_of_reach) {
             self.waits_for.clone()
         } else {

@@ -1,6 +1,6 @@
 //! Machines without a ready Node, with the duration.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
 
 use crate::facts::NodeFacts;
@@ -12,7 +12,7 @@ use crate::machines::Machines;
 #[derive(Clone, Debug, Default)]
 pub(super) struct Unready {
     /// By name of the Machine: its UID, and the time of the first look that showed it.
-    since: BTreeMap<String, (String, Duration)>,
+    pub(super) since: BTreeMap<String, (String, Duration)>,
 }
 
 impl Unready {
@@ -35,12 +35,10 @@ impl Unready {
         }
     }
 
-    /// Names of Machines that have had no ready Node for at least `patience`, usually
+    /// Whether a Machine has had no ready Node for at least `patience`, usually
     /// [`limits::LOGIN_REFUSED`](crate::limits::LOGIN_REFUSED).
-    pub(super) fn lasting(&self, patience: Duration, now: Duration) -> BTreeSet<String> {
-        let is_lasting = |since: Duration| now.saturating_sub(since) >= patience;
-        let lasting = self.since.iter().filter(|(_, (_, since))| is_lasting(*since));
-        lasting.map(|(name, _)| name.clone()).collect()
+    pub(super) fn lasts(&self, machine: &str, patience: Duration, now: Duration) -> bool {
+        self.since.get(machine).is_some_and(|(_, since)| now.saturating_sub(*since) >= patience)
     }
 
     /// The next time when another Machine will have been without a ready Node for `patience`.
@@ -78,7 +76,7 @@ mod tests {
         for (looks, ready) in [(0, false), (1, true), (2, false), (3, false)] {
             let now = WAIT * looks;
             unready.update(&node(ready), &machines, now);
-            assert_eq!(unready.lasting(WAIT, now).is_empty(), looks < 3, "{looks}");
+            assert_eq!(unready.lasts("win", WAIT, now), looks == 3, "{looks}");
             let expected = (looks % 3 != 1 && looks < 3).then_some(now + WAIT);
             assert_eq!(unready.next_end(WAIT, now), expected, "{looks}");
         }
@@ -89,8 +87,8 @@ mod tests {
         let mut unready = Unready::default();
         unready.update(&[], &machine("u-1"), Duration::ZERO);
         unready.update(&[], &machine("u-2"), WAIT);
-        assert!(unready.lasting(WAIT, WAIT).is_empty());
+        assert!(!unready.lasts("win", WAIT, WAIT));
         unready.update(&[], &machine("u-2"), WAIT * 2);
-        assert_eq!(unready.lasting(WAIT, WAIT * 2), ["win".to_owned()].into());
+        assert!(unready.lasts("win", WAIT, WAIT * 2));
     }
 }

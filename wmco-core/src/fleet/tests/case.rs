@@ -1,6 +1,11 @@
 //! The input of a decision, as tests write it.
 
+use std::time::Duration;
+
 use super::*;
+use crate::digest::Sha256;
+use crate::fleet::grants::Grants;
+use crate::fleet::user_data::UserDataSince;
 
 /// What there is and what is asked for.
 #[derive(Clone, Default)]
@@ -76,21 +81,9 @@ impl Case {
         let set = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
         let names =
             self.host_names.iter().map(|(address, name)| ((*address).to_owned(), set(&[name])));
-        let begun = self.replacing.iter().map(|(name, uid)| {
-            let (set, uid) = ("win".to_owned(), Some((*uid).to_owned()));
-            ((*name).to_owned(), Replacement { set, uid, of: None })
-        });
         let entries = self.entries();
         let (machines, sets) = (self.machines.iter().cloned(), self.sets.iter().cloned());
-        let recalled = Recalled {
-            granted: set(&self.granted),
-            replaced: set(&self.replaced),
-            replacing: begun.collect(),
-            unready: set(&self.unready),
-            user_data: self.user_data.unwrap_or(UserData::Settled),
-            refused: self.refused.iter().map(|name| key(name)).collect(),
-            unanswered: set(&self.unanswered),
-        };
+        let memory = self.memory();
         at(decide(
             &Desired {
                 entries: (!self.list_absent).then_some(&entries),
@@ -99,7 +92,7 @@ impl Case {
                 budget: self.budget,
                 blocked: self.blocked,
                 guard: self.guard,
-                keys: self.keys.as_ref(),
+                keys: self.keys.as_ref().or(Some(&LoginKeys::one(Sha256::of(b"ours")))),
             },
             &Observed {
                 nodes: &self.nodes,
@@ -109,8 +102,42 @@ impl Case {
                 host_names: &names.collect(),
                 never_contacted: &set(&self.never_contacted),
             },
-            &recalled,
+            &memory,
         ))
+    }
+
+    /// What passes before left.
+    fn memory(&self) -> Memory {
+        let now = |names: &[&str]| {
+            names.iter().map(|name| ((*name).to_owned(), Duration::ZERO)).collect()
+        };
+        let begun = self.replacing.iter().map(|(name, uid)| {
+            let (set, uid) = ("win".to_owned(), Some((*uid).to_owned()));
+            ((*name).to_owned(), Replacement { set, uid, of: None })
+        });
+        let since = |name: &&str| ((*name).to_owned(), (String::new(), Duration::ZERO));
+        let mut memory = Memory::of_nothing();
+        let settled = memory.patience.refused;
+        let right = match self.user_data.unwrap_or(UserData::Settled) {
+            UserData::Due => None,
+            UserData::Fresh => Some(settled),
+            UserData::Settled => Some(Duration::ZERO),
+        };
+        memory.user_data = UserDataSince(right.map(|since| (String::new(), since)));
+        memory.grants = Grants { nodes: now(&self.granted), machines: now(&self.replaced) };
+        memory.unready.since = self.unready.iter().map(since).collect();
+        memory.replacing = begun.collect();
+        for name in &self.refused {
+            memory.failed_for_long(&key(name), LoginResult::Refused);
+        }
+        for address in &self.unanswered {
+            memory.failed_for_long(address, LoginResult::Unanswered);
+        }
+        // Somebody else answers.
+        let other = LoginTry { at: [10, 0, 0, 99].into(), keys: LoginKeys::id(&[]) };
+        let tried = Duration::ZERO..Duration::ZERO;
+        memory.logins.note("other", other, LoginResult::Accepted, &tried);
+        memory
     }
 
     /// Node names with a permit.
