@@ -21,6 +21,7 @@ pub mod csr;
 #[cfg(feature = "demo")]
 pub mod demo;
 pub mod fleet;
+pub mod fleet_metrics;
 pub mod host_reports;
 pub mod http;
 pub mod input;
@@ -36,6 +37,7 @@ pub mod openshift;
 pub mod other_writer;
 pub mod owned;
 pub mod payload;
+pub mod preflight;
 pub mod problems;
 pub mod progress;
 pub mod registries;

@@ -5,9 +5,10 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use tokio::time::Instant;
-use wmco_core::fleet::Topic;
+use wmco_core::fleet::{Notice, SlotWait, Topic};
 use wmco_core::instances::OfMachine;
 use wmco_core::limits;
+use wmco_core::machines::Machines;
 use wmco_core::names::events;
 use wmco_core::registries::{ClusterObject, RegistryNotice};
 
@@ -98,6 +99,18 @@ impl Problem {
         Self { text, reason: events::SETTING_NOT_APPLIED, about: About::Settings, topic: None }
     }
 
+    /// A notice about the whole fleet, on the Machine or MachineSet that it is about if that is one of `machines`.
+    pub fn of_notice(notice: &Notice, machines: &Machines) -> Self {
+        let set = notice.machine_set().and_then(|name| machines.set(name));
+        let machine = notice.machine().and_then(|name| machines.get(name));
+        let about = if let Some(set) = set {
+            About::MachineSet { name: set.name.clone(), uid: set.uid.clone() }
+        } else {
+            machine.map_or(About::Instances, |it| About::Machine(it.identity()))
+        };
+        Self { text: notice.to_string(), reason: notice.reason(), about, topic: notice.topic() }
+    }
+
     /// Whether it only asks for the next step of what goes well.
     pub fn is_good_news(&self) -> bool {
         self.reason == events::KEY_EXCHANGED
@@ -124,6 +137,17 @@ impl Problem {
         match self.topic {
             Some(Topic::Retold(_)) => self.text != text,
             Some(Topic::Always(_) | Topic::Once(_)) | None => false,
+        }
+    }
+}
+
+impl From<&SlotWait> for Problem {
+    fn from(wait: &SlotWait) -> Self {
+        Self {
+            text: wait.to_string(),
+            reason: events::SLOT_AWAITED,
+            about: About::Node(wait.node.clone()),
+            topic: Some(Topic::Once(wait.since.to_string())),
         }
     }
 }

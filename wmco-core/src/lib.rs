@@ -63,6 +63,7 @@ pub mod members;
 pub mod monitoring;
 pub mod names;
 pub mod node;
+pub mod pass;
 pub mod payload;
 pub mod preflight;
 #[cfg(feature = "render")]

@@ -12,7 +12,7 @@ use wmco_core::machines::Machines;
 
 use crate::config::Config;
 use crate::host_reports::HostReports;
-use crate::machines::MachineInventory;
+use crate::machines::SeenMachines;
 use crate::problems::Found;
 use crate::resolver::Resolver;
 use crate::snapshot;
@@ -31,31 +31,6 @@ pub(super) struct View {
     /// Those and others by which hosts are known.
     pub(super) host_names: BTreeMap<String, BTreeSet<String>>,
     pub(super) never_contacted: BTreeSet<String>,
-}
-
-/// The Machines as they were read last.
-#[derive(Default)]
-pub(super) struct SeenMachines {
-    inventory: Arc<MachineInventory>,
-    platform: String,
-    machines: Arc<Machines>,
-}
-
-impl SeenMachines {
-    /// All Machines of the cluster, read anew when anything changed.
-    fn update(&mut self, sources: &Sources) -> Arc<Machines> {
-        let infrastructure = snapshot::infrastructure(sources).ok();
-        let platform = infrastructure.and_then(|found| Some(found.platform_status?.type_));
-        let platform = platform.unwrap_or_default();
-        let inventory = sources.machines.inventory().unwrap_or_default();
-        if !Arc::ptr_eq(&inventory, &self.inventory) || platform != self.platform {
-            let MachineInventory { machines, sets, .. } = &*inventory;
-            let (machines, sets) = (machines.iter().cloned(), sets.iter().cloned());
-            self.machines = Arc::new(Machines::read(machines, sets, &platform));
-            (self.inventory, self.platform) = (inventory, platform);
-        }
-        Arc::clone(&self.machines)
-    }
 }
 
 impl View {
@@ -79,7 +54,9 @@ impl View {
         let wrong = entries.errors().filter(|error| !error.is_pending());
         problems.extend(wrong.map(|error| (error.to_string().into(), Duration::ZERO)));
         let hosts = snapshot::known_hosts(sources, &config.namespace);
-        let machines = seen.update(sources);
+        let platform = snapshot::infrastructure(sources).ok().and_then(|it| it.platform_status);
+        let platform = platform.unwrap_or_default().type_;
+        let machines = seen.update(sources.machines.inventory().unwrap_or_default(), platform);
         let is_known = |name: &str| {
             let machine = || machines.with_key(name);
             entries.get(name).is_some() || hosts.record(name).is_some() || machine().is_some()

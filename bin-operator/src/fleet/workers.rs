@@ -5,10 +5,12 @@ use std::sync::Arc;
 
 use tokio::sync::{Notify, watch};
 use tokio::task::JoinHandle;
-use wmco_core::fleet::Assignment;
+use wmco_core::pass::Work;
 
 use crate::claims::Claims;
 use crate::instance::{Executor, Worker, WorkerInputs};
+use crate::keys::Keys;
+use crate::release::PreparedRelease;
 
 /// All workers by the address that their host is listed under.
 pub(super) struct Workers {
@@ -42,11 +44,15 @@ impl Workers {
         Arc::clone(&self.ended)
     }
 
-    /// Gives its inputs to the worker of an assignment, which begins unless it has to wait for others;
+    /// Gives its inputs to the worker of an instance, which begins unless it has to wait for others;
     /// the next pass follows when they have ended.
-    pub(super) fn hand_over(&mut self, assignment: &Assignment<'_>, inputs: WorkerInputs) {
-        let inputs = Arc::new(inputs);
-        if let Some(worker) = self.at_work.get(&assignment.address)
+    pub(super) fn hand_over(&mut self, work: Work, keys: &Keys, release: &PreparedRelease) {
+        let ending: BTreeSet<&str> = self.ending.keys().map(String::as_str).collect();
+        let has_to_wait = work.has_to_wait_for(&ending);
+        let (keys, contents) = (keys.parsed(), Arc::clone(&release.contents));
+        let inputs = Arc::new(WorkerInputs { instance: work.inputs, keys, contents });
+        let address = inputs.instance.address.clone();
+        if let Some(worker) = self.at_work.get(&address)
             && !worker.task.is_finished()
         {
             worker.inputs.send_if_modified(|old| {
@@ -58,8 +64,7 @@ impl Workers {
             });
             return;
         }
-        let ending: BTreeSet<&str> = self.ending.keys().map(String::as_str).collect();
-        if assignment.has_to_wait_for(&ending, inputs.instance.record.as_ref()) {
+        if has_to_wait {
             return;
         }
         let (sender, receiver) = watch::channel(inputs);
@@ -69,15 +74,15 @@ impl Workers {
             worker.run().await;
             ended.notify_one();
         });
-        self.at_work.insert(assignment.address.clone(), AtWork { inputs: sender, task });
+        self.at_work.insert(address, AtWork { inputs: sender, task });
     }
 
     /// Ends the workers at all other addresses after their step, and remembers them until then.
-    pub(super) fn keep_only(&mut self, wanted: &BTreeSet<&str>) {
+    pub(super) fn keep_only(&mut self, wanted: &BTreeSet<String>) {
         self.ending.retain(|_, task| !task.is_finished());
         let all = std::mem::take(&mut self.at_work).into_iter();
         let (kept, dismissed): (BTreeMap<_, _>, BTreeMap<_, _>) =
-            all.partition(|(address, _)| wanted.contains(address.as_str()));
+            all.partition(|(address, _)| wanted.contains(address));
         self.at_work = kept;
         // What they listen to ends with its sender.
         self.ending.extend(dismissed.into_iter().map(|(address, worker)| (address, worker.task)));

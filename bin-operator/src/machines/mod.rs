@@ -1,5 +1,7 @@
 //! Follows the Machines and MachineSets of the cluster, once for all controllers.
 
+mod seen;
+
 use kube::Client;
 use kube::api::{Api, ApiResource, DynamicObject, GroupVersionKind};
 use kube::runtime::watcher;
@@ -10,6 +12,7 @@ use wmco_core::facts::{MachineFacts, MachineSetFacts};
 use wmco_core::names::{machine_api, objects};
 
 use crate::kinds::{Followed, Kind, Kinds, KindsWatch, enter, follow};
+pub use seen::SeenMachines;
 
 /// The known facts of all Machines and MachineSets.
 #[derive(Debug, Default, Eq, PartialEq)]

@@ -181,11 +181,7 @@ pub fn held_if_refusing(
     held.collect()
 }
 
-fn decide<'a>(
-    desired: &Desired<'a>,
-    observed: &Observed<'a>,
-    memory: &Memory,
-) -> Assignments<'a> {
+fn decide<'a>(desired: &Desired<'a>, observed: &Observed<'a>, memory: &Memory) -> Assignments<'a> {
     let hosts = Hosts::of(desired.entries, observed);
     let made = MachineIndex::of(desired.machines);
     let mut out = Assignments::default();
@@ -310,15 +306,6 @@ impl<'a> Assignment<'a> {
     /// Whether its worker is to continue: there is work to do, or there will be once it is recorded.
     pub fn is_wanted(&self) -> bool {
         self.has_work() || self.because == Because::RecordDue
-    }
-
-    /// Whether a new worker has to wait until the workers at the `ending` addresses have ended, because one of them
-    /// may work on the same host. A host that was never logged in to, and a host to be removed, may be any of them.
-    pub fn has_to_wait_for(&self, ending: &BTreeSet<&str>, record: Option<&HostRecord>) -> bool {
-        let may_be_any = record.is_none_or(|record| record.pinned.is_none())
-            || matches!(self.intent, Intent::Remove(_));
-        let mut own = std::iter::once(&self.address).chain(&self.formerly);
-        may_be_any && !ending.is_empty() || own.any(|address| ending.contains(address.as_str()))
     }
 
     fn by_address(&self, other: &Self) -> Ordering {

@@ -13,7 +13,8 @@ use super::health::{Health, works};
 use super::ledger::Ledger;
 use super::replacements::{Replacements, is_gone};
 use super::{
-    Assignment, Assignments, Because, Held, Intent, Memory, Replacement, ReplacementPermit, UserData,
+    Assignment, Assignments, Because, Held, Intent, Memory, Replacement, ReplacementPermit,
+    UserData,
 };
 use crate::facts::{MachineSetFacts, NodeFacts};
 use crate::host_record::{HostRecord, KnownHosts, RecordChange};

@@ -8,6 +8,7 @@ use crate::fleet::Assignment;
 use crate::host_record::KnownHosts;
 use crate::login_keys::LoginKeys;
 use crate::names;
+use crate::pass::UserNames;
 use crate::secret::Secret;
 
 /// What was encrypted and decrypted so far, with these files of private keys: another file of the same key
@@ -106,11 +107,33 @@ impl Usernames {
     }
 }
 
+/// User names that are encrypted as they are needed, with random bytes of the caller.
+pub struct Sealing<'a, F> {
+    /// Those that are known.
+    pub usernames: &'a mut Usernames,
+    /// Gives fresh bytes for one message.
+    pub randomness: F,
+}
+
+impl<E, F: FnMut() -> Result<Randomness, E>> UserNames for Sealing<'_, F> {
+    type Error = E;
+
+    fn sealed(
+        &mut self,
+        assignment: &Assignment<'_>,
+        hosts: &KnownHosts,
+        keys: &LoginKeys,
+    ) -> Result<Option<String>, E> {
+        sealed_username(assignment, hosts, keys, self.usernames, &mut self.randomness)
+    }
+
+    fn opened(&self, text: &str) -> Option<String> {
+        self.usernames.opened(text)
+    }
+}
+
 /// The encrypted user name of an instance that somebody asks for; the one in use is decrypted for `usernames`.
-///
-/// # Errors
-/// There is no `randomness` for a new text.
-pub fn sealed_username<E>(
+fn sealed_username<E>(
     assignment: &Assignment<'_>,
     hosts: &KnownHosts,
     keys: &LoginKeys,

@@ -21,7 +21,7 @@ use crate::names;
 use crate::secret::Secret;
 use zeroize::Zeroizing;
 
-pub use kept::{KeyFile, Usernames, sealed_username};
+pub use kept::{KeyFile, Sealing, Usernames};
 use packet::Packets;
 
 /// Number of random bytes that one message needs: salt, content key, and the start of the content.

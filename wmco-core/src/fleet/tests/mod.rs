@@ -571,28 +571,6 @@ fn the_order_of_entries_and_nodes_does_not_matter() {
     }
 }
 
-/// A host has one worker; by an address at which nobody was yet it may be any host.
-#[test]
-fn a_worker_waits_for_those_that_may_be_at_its_host() {
-    let assignment = |intent| Assignment {
-        formerly: vec!["old.example".into()],
-        ..assignment("new.example", intent, Because::Listed)
-    };
-    let known = HostRecord { pinned: Some("SHA256:x".into()), ..HostRecord::default() };
-    let unseen = HostRecord::default();
-    let waits = |intent, record: Option<&HostRecord>, ending: &[&'static str]| {
-        assignment(intent).has_to_wait_for(&ending.iter().copied().collect(), record)
-    };
-    let configure = || Intent::Configure(None);
-    assert!(waits(configure(), Some(&known), &["new.example"]));
-    assert!(waits(configure(), Some(&known), &["old.example"]));
-    assert!(!waits(configure(), Some(&known), &["10.0.0.9"]));
-    assert!(waits(configure(), Some(&unseen), &["10.0.0.9"]));
-    assert!(waits(configure(), None, &["10.0.0.9"]));
-    assert!(waits(Intent::Remove(None), Some(&known), &["10.0.0.9"]));
-    assert!(!waits(Intent::Remove(None), None, &[]));
-}
-
 #[test]
 fn a_worker_goes_on_while_its_removal_is_put_on_record() {
     let of = |intent, because| assignment("10.0.0.1", intent, because);

@@ -146,7 +146,6 @@ impl World {
         });
         self.secret.lost =
             lost.and_then(|key| (0..=self.secret.made).find(|it| Secret::line(*it).hash() == key));
-        self.operator.rotation.clone_from(&assignments.rotation);
     }
 
     /// Whether a rotation may wait for a host that did not answer the operator.

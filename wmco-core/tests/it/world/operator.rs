@@ -1,6 +1,7 @@
 //! A model of the operator around the planners: what it remembers, and how a decision about the fleet is carried out.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::convert::Infallible;
 use std::net::Ipv4Addr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,10 +9,12 @@ use std::time::Duration;
 use jiff::Timestamp;
 use wmco_core::digest::Sha256;
 use wmco_core::facts::NodeFacts;
-use wmco_core::fleet::{self, Assignment, Intent, LoginResult, LoginTry, Patience, Rotation};
+use wmco_core::fleet::{self, Assignment, Intent, LoginResult, LoginTry, Patience};
+use wmco_core::host_record::KnownHosts;
 use wmco_core::limits;
 use wmco_core::login_keys::LoginKeys;
 use wmco_core::machines::Machines;
+use wmco_core::pass::{self, Pass, UserNames, pass};
 
 use super::World;
 use super::worker::Worker;
@@ -32,8 +35,6 @@ pub(crate) struct Operator {
     memory: Option<fleet::Memory>,
     /// What came of logins since the last pass, and when.
     logins: Vec<(String, LoginTry, LoginResult, Duration)>,
-    /// How far the exchange of its key is.
-    pub(super) rotation: Option<Rotation>,
     pub(crate) claims: BTreeSet<String>,
     /// Names that hosts reported, by address as listed.
     pub(super) host_names: BTreeMap<String, String>,
@@ -84,27 +85,32 @@ impl World {
             host_names: &host_names,
             never_contacted: &never_contacted,
         };
-        let assignments = memory.pass(&desired, &observed, clock);
-        let replaces =
-            assignments.instances.iter().any(|it| matches!(it.intent, Intent::Replace(_)));
+        let release = Arc::new(self.release.wanted(self.edition(self.release)));
+        let reported = self.operator.host_names.clone();
+        let (release, release_to_leave) = (Some(&release), None);
+        let shown =
+            pass::World { desired, observed, release, release_to_leave, reported: &reported };
+        let Pass { decided, workers, mut work, records, forgotten_keys, .. } =
+            pass(&mut memory, &shown, &mut Unencrypted, clock);
+        let replaces = decided.instances.iter().any(|it| matches!(it.intent, Intent::Replace(_)));
         let edited = self.api.made.user_data.edited;
         let lately = edited
             .is_some_and(|edited| self.now.duration_since(edited).unsigned_abs() < REFUSED_FOR);
         assert!(!(replaces && lately), "a successor may get other user data");
-        self.heed_rotation(&assignments);
-        self.forget_keys(&assignments.forgotten_keys);
-        for (address, change) in &assignments.changes {
+        self.heed_rotation(&decided);
+        self.forget_keys(&forgotten_keys);
+        for (address, change) in &records {
             self.change_record(address, change);
         }
-        let known = |key: &String| assignments.instances.iter().any(|i| &i.address == key);
-        self.operator.instances.retain(|key, _| known(key));
+        self.operator.instances.retain(|key, _| workers.contains(key));
         // A worker that ends takes its claim with it.
-        let wanted = assignments.instances.iter().filter(|instance| instance.is_wanted());
+        let wanted = decided.instances.iter().filter(|it| workers.contains(&it.address));
         let wanted: BTreeSet<_> = wanted.filter_map(Assignment::node_name).collect();
         self.operator.claims.retain(|node| wanted.contains(node.as_str()));
-        let mut busy = false;
-        for instance in &assignments.instances {
-            if let Ok(worked) = self.look_at(instance, others) {
+        let mut busy = !records.is_empty();
+        for instance in &decided.instances {
+            let Some(work) = work.remove(&instance.address) else { continue };
+            if let Ok(worked) = self.work_on(instance, work.inputs, others) {
                 busy |= worked;
             } else {
                 self.operator = Operator::default();
@@ -179,6 +185,26 @@ impl World {
     pub(crate) fn operator_is_settled(&self) -> bool {
         let mut workers = self.operator.instances.values();
         workers.all(Worker::is_settled)
+    }
+}
+
+/// User names are as people wrote them: what the encryption leaves to read is tested with real keys.
+struct Unencrypted;
+
+impl UserNames for Unencrypted {
+    type Error = Infallible;
+
+    fn sealed(
+        &mut self,
+        _: &Assignment<'_>,
+        _: &KnownHosts,
+        _: &LoginKeys,
+    ) -> Result<Option<String>, Infallible> {
+        Ok(Some("sealed".to_owned()))
+    }
+
+    fn opened(&self, text: &str) -> Option<String> {
+        Some(text.to_owned())
     }
 }
 

@@ -4,14 +4,10 @@
 //! nothing known of the host and of pods, so that nothing old is acted on, and continues
 //! as long as plans say [`Next::Now`]. A failed action ends it.
 
-use std::sync::Arc;
-
 use jiff::Timestamp;
 use wmco_core::facts::NodeFacts;
-use wmco_core::fleet::{Assignment, Intent};
-use wmco_core::node::{
-    AttemptedStep, FailureKind, InstanceInputs, Login, Next, Order, Rest, Wake, WorkerState,
-};
+use wmco_core::fleet::Assignment;
+use wmco_core::node::{AttemptedStep, FailureKind, InstanceInputs, Next, Rest, Wake, WorkerState};
 use wmco_core::reach::{Reach, Unreachable, reach};
 
 use super::World;
@@ -34,20 +30,16 @@ struct Asleep {
 
 impl World {
     /// At most one plan for an instance. Tells whether there was one to carry out.
-    pub(super) fn look_at(&mut self, instance: &Assignment<'_>, others: u8) -> Result<bool, Stop> {
+    pub(super) fn work_on(
+        &mut self,
+        instance: &Assignment<'_>,
+        inputs: InstanceInputs,
+        others: u8,
+    ) -> Result<bool, Stop> {
         let key = instance.address.clone();
         let index = self.host_of(instance);
-        if instance.intent == Intent::Leave {
-            self.operator.instances.remove(&key);
-            return Ok(false);
-        }
-        let inputs = match self.order(instance) {
-            Order::Work(inputs) => *inputs,
-            Order::Record(change) => {
-                self.change_record(&key, &change);
-                return Ok(true);
-            }
-        };
+        // A worker goes on once its last write came back through the watch.
+        let inputs = InstanceInputs { node: self.node_of(instance).cloned(), ..inputs };
         let mut worker = self.operator.instances.remove(&key).unwrap_or_default();
         if let Some(asleep) = &worker.asleep {
             let Some(wake) = asleep.ended_by(&inputs, self.now) else {
@@ -114,16 +106,6 @@ impl World {
             (Some(name), Some(false)) => drop(self.operator.claims.remove(name)),
             _ => {}
         }
-    }
-
-    /// What follows from a decision for the worker.
-    fn order(&self, instance: &Assignment<'_>) -> Order {
-        let reported = self.operator.host_names.get(&instance.address).map(String::as_str);
-        let (keys, rotation) = (self.secret.read(), self.operator.rotation.as_ref());
-        let decrypt = &|text: &str| Some(text.to_owned());
-        let login = Login { keys: &keys, rotation, username: Some("sealed"), decrypt };
-        let release = Arc::new(self.release.wanted(self.edition(self.release)));
-        Order::of(&self.now_of(instance), &release, &self.known_hosts(), login, reported)
     }
 
     /// The way to the host of an instance, by what is known now.

@@ -15,7 +15,7 @@ use crate::csr::{Issued, Validity};
 use crate::metrics::{CertificateLabels, FindingLabels, IntentLabels, Metrics, NodeLabels};
 
 /// The gauges of the whole fleet.
-pub(super) struct Counts {
+pub struct FleetMetrics {
     metrics: Metrics,
     blocked: Times,
     slots: Times,
@@ -31,8 +31,9 @@ struct Times {
     shown: BTreeMap<NodeLabels, i64>,
 }
 
-impl Counts {
-    pub(super) fn new(metrics: Metrics, issued: Issued) -> Self {
+impl FleetMetrics {
+    /// Shows nothing yet.
+    pub fn new(metrics: Metrics, issued: Issued) -> Self {
         let times = |gauges: &Family<NodeLabels, Gauge>| Times {
             gauges: gauges.clone(),
             shown: BTreeMap::new(),
@@ -49,7 +50,7 @@ impl Counts {
     }
 
     /// Shows how long certificates of nodes are valid, and the one of the exporters.
-    pub(super) fn show_certificates(
+    pub fn show_certificates(
         &mut self,
         nodes: &[NodeFacts],
         exporter: Option<&Secret>,
@@ -80,7 +81,7 @@ impl Counts {
     }
 
     /// Shows what the preflight found.
-    pub(super) fn show_findings(&self, findings: &[Finding]) {
+    pub fn show_findings(&self, findings: &[Finding]) {
         for (severity, label) in [(Severity::Blocking, "blocking"), (Severity::Warning, "warning")]
         {
             let count = findings.iter().filter(|finding| finding.severity == severity).count();
@@ -91,7 +92,7 @@ impl Counts {
     }
 
     /// Shows one pass.
-    pub(super) fn show(
+    pub fn show(
         &mut self,
         assignments: &Assignments<'_>,
         waits: &[SlotWait],

@@ -1,5 +1,7 @@
 //! What every host gets in this version, from the caches and the payload.
 
+mod current;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
@@ -29,6 +31,8 @@ use crate::payload::Payload;
 use crate::registries::RegistryKinds;
 use crate::snapshot;
 use crate::sources::Sources;
+
+pub use current::Releases;
 
 /// The part of a release that is the same for all hosts until the cluster changes.
 #[derive(Clone, Debug)]

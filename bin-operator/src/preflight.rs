@@ -10,24 +10,19 @@ use crate::sources::Sources;
 
 /// What was seen last, and what was found.
 #[derive(Debug, Default)]
-pub(super) struct Preflight {
+pub struct Preflight {
     seen: ClusterSeen,
     findings: Vec<Finding>,
 }
 
 impl Preflight {
     /// What was found last.
-    pub(super) fn findings(&self) -> &[Finding] {
+    pub fn findings(&self) -> &[Finding] {
         &self.findings
     }
 
     /// Looks at the caches, tells what was found, and returns whether new work has to wait.
-    pub(super) fn look(
-        &mut self,
-        sources: &Sources,
-        config: &Config,
-        problems: &mut Found,
-    ) -> bool {
+    pub fn look(&mut self, sources: &Sources, config: &Config, problems: &mut Found) -> bool {
         let seen = seen(sources, config);
         if seen != self.seen {
             self.findings = preflight::cluster(&seen);
