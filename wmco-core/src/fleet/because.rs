@@ -155,6 +155,18 @@ pub enum Held {
     RecordDue,
 }
 
+/// The first of these reasons that holds: a table of rules by rank.
+pub(super) fn first(rules: &[&dyn Fn() -> Option<Because>]) -> Option<Because> {
+    rules.iter().find_map(|rule| rule())
+}
+
+impl Because {
+    /// Because it may be the host or Node of this entry.
+    pub(super) fn may_be_listed(entry: &str) -> Self {
+        Self::MayBeListed { address: entry.to_owned() }
+    }
+}
+
 impl fmt::Display for Because {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

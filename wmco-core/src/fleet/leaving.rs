@@ -3,13 +3,14 @@
 use std::collections::{HashMap, HashSet};
 use std::net::Ipv4Addr;
 
+use super::because::first;
 use super::claimed::ClaimedEntries;
 use super::evidence::Evidence;
 use super::host::{Host, forms};
 use super::hosts::Hosts;
 use super::machine_index::MachineIndex;
-use super::matching::{Matching, NodeOfHost};
-use super::node::{Kind, Node, contested, shows};
+use super::matching::Matching;
+use super::node::{Kind, Node, shows};
 use super::{Assignment, Assignments, Because, Intent, Observed, shown_address};
 use crate::facts::NodeFacts;
 use crate::host_record::RecordChange;
@@ -76,105 +77,92 @@ impl<'a> Leaving<'a, '_> {
         let Some(record) = host.kept.record.filter(|record| !record.is_untouched()) else { return };
         let stand = self.matching.stand(host);
         let node = stand.node().map(|node| node.facts);
-        let because = match stand {
-            NodeOfHost::Contested(nodes) => contested(nodes),
-            NodeOfHost::Node(node) if node.kind == Kind::OtherSystem => Because::OtherSystem,
-            NodeOfHost::Node(node) if node.kind == Kind::FromMachine => Because::MachineBehind,
-            NodeOfHost::Node(_) | NodeOfHost::Nobody => {
-                let claimed = node.and_then(|node| {
-                    self.entries
-                        .claimed_by(node)
-                        .or_else(|| self.called_as_listed(node, record.ipv4))
-                });
-                let claimed =
-                    claimed.or_else(|| self.also_listed(host.address, record.ipv4)).or_else(|| {
-                        self.entries.broken_one_of(host.address, record.ipv4, node.is_some())
-                    });
-                match (claimed, self.machine_at(record.ipv4)) {
-                    (Some(entry), _) => Because::MayBeListed { address: entry.to_owned() },
-                    (None, Some(because)) => because,
-                    (None, None) => self.unless_look_due(record.pinned.as_deref()),
-                }
-            }
-        };
+        let (entries, ipv4, may_be) = (&self.entries, record.ipv4, Because::may_be_listed);
+        let because = first(&[
+            &|| stand.obstacle(),
+            &|| entries.claimed_by(node?).map(may_be),
+            &|| self.called_as_listed(node?, ipv4).map(may_be),
+            &|| self.also_listed(host.address, ipv4).map(may_be),
+            &|| entries.broken_one_of(host.address, ipv4, node.is_some()).map(may_be),
+            &|| self.made.address_of_machine(ipv4?),
+            &|| self.look_due(record.pinned.as_deref()),
+        ]);
+        let because = because.unwrap_or(Because::Unlisted);
         out.instances.push(assignment(host.address.to_owned(), node, because));
     }
 
     /// Decides about a Node of ours that belongs to no listed or recorded host.
     fn node(&self, node: Node<'a>, at: &NodesAt<'a>, out: &mut Assignments<'a>) {
         let contested = self.matching.contested_host_of(node);
-        let contested = contested.and_then(|host| Some(self.hosts.numbered(host)?.address));
-        let origin = node.origin();
-        let node = node.facts;
-        let leave = |because| assignment(shown_address(node), Some(node), because);
-        let ipv4 = usable_ipv4(node);
-        let claimed = self
-            .entries
-            .claimed_by(node)
-            .or_else(|| Some(self.hosts.called(node)?.address))
-            .or_else(|| self.entries.broken_one_of(origin.unwrap_or(&node.name), ipv4, true));
-        if let Some(address) = contested.or(claimed) {
-            let because = Because::MayBeListed { address: address.to_owned() };
-            out.instances.push(leave(because));
-            return;
-        }
-        if let Some(because) = self.machine_at(ipv4) {
-            out.instances.push(leave(because));
-            return;
-        }
-        if self.made.is_ignored(node, ipv4)
-            || self.made.may_be_behind(node)
-            || self.of_machines.contains(&node.name.to_lowercase())
-        {
-            // No record says that it was listed, and its kubelet may have written our label.
-            out.instances.push(leave(Because::MachineBehind));
-            return;
-        }
-        let shown = shown_address(node);
-        let texts = [origin.map(str::to_owned), ipv4.map(|ip| ip.to_string()), Some(shown.clone())];
-        let known = self.observed.hosts;
-        if let Some(address) = texts.into_iter().flatten().find(|text| known.is_damaged(text)) {
-            out.instances.push(leave(Because::RecordDamaged { address }));
-            return;
-        }
-        if node.is_deleted {
-            // Its host was cleaned and forgotten, or is unknown.
-            out.instances.push(leave(Because::NodeDeleted));
-            return;
-        }
-        let username = node.annotation(names::USERNAME_ANNOTATION);
+        let (origin, node) = (node.origin(), node.facts);
+        let (ipv4, shown) = (usable_ipv4(node), shown_address(node));
+        let (known, may_be) = (self.observed.hosts, Because::may_be_listed);
         // Only a Node of the Go operator, which writes no origin, describes its host. A Node of ours had a record,
         // so its own annotations do not count.
-        let (Some(ipv4), Some(username), None) = (ipv4, username, origin) else {
+        let username = node.annotation(names::USERNAME_ANNOTATION).filter(|_| origin.is_none());
+        let adoptable = ipv4.zip(username);
+        let because = first(&[
+            &|| self.hosts.numbered(contested?).map(|host| may_be(host.address)),
+            &|| self.entries.claimed_by(node).map(may_be),
+            &|| self.hosts.called(node).map(|host| may_be(host.address)),
+            &|| self.entries.broken_one_of(origin.unwrap_or(&node.name), ipv4, true).map(may_be),
+            &|| self.made.address_of_machine(ipv4?),
+            // No record says that it was listed, and its kubelet may have written our label.
+            &|| self.is_behind(node, ipv4).then_some(Because::MachineBehind),
+            &|| {
+                let texts = [origin.map(str::to_owned), ipv4.map(|ip| ip.to_string())];
+                let mut texts = texts.into_iter().flatten().chain([shown.clone()]);
+                let address = texts.find(|text| known.is_damaged(text))?;
+                Some(Because::RecordDamaged { address })
+            },
+            // Its host was cleaned and forgotten, or is unknown.
+            &|| node.is_deleted.then_some(Because::NodeDeleted),
             // The data under this name belongs to another host.
-            let others = self.entries.named(&shown).is_some() || known.record(&shown).is_some();
-            // Otherwise it is unknown how to reach its host; the removal reports that.
-            let because = Because::MayBeListed { address: shown };
-            out.instances.push(leave(if others { because } else { self.unless_look_due(None) }));
-            return;
+            &|| {
+                let is_others =
+                    self.entries.named(&shown).is_some() || known.record(&shown).is_some();
+                (adoptable.is_none() && is_others).then(|| may_be(&shown))
+            },
+            // It is unknown how to reach its host; the removal reports that.
+            &|| {
+                let due = || self.look_due(None).unwrap_or(Because::Unlisted);
+                adoptable.is_none().then(due)
+            },
+            &|| {
+                let mut others = at.get(&ipv4?)?.iter().filter(|other| other.name != node.name);
+                Some(Because::AddressShared { node: others.next()?.name.clone() })
+            },
+            &|| self.recorded(&ipv4?.to_string(), out),
+        ]);
+        let (Some((ipv4, username)), None) = (adoptable, &because) else {
+            return out.instances.extend(because.map(|it| assignment(shown, Some(node), it)));
         };
-        let address = ipv4.to_string();
-        let others = at.get(&ipv4).into_iter().flatten().find(|other| other.name != node.name);
-        let adopted = |change: &RecordChange| match change {
-            RecordChange::Adopted { node, .. } => Some(node.clone()),
-            _ => None,
-        };
-        let recorded = known.record(&address).map(|record| record.node.clone());
-        let recorded = recorded.or_else(|| out.changes.get(&address).map(adopted));
-        let shared = |node| Because::AddressShared { node };
-        let recorded = recorded.map(|node| match node {
-            Some(node) => shared(node),
-            None => Because::MayBeListed { address: address.clone() },
-        });
-        if let Some(because) = others.map(|other| shared(other.name.clone())).or(recorded) {
-            out.instances.push(leave(because));
-            return;
-        }
         // A Node of the Go operator is the only source of facts about its host.
         let change =
             RecordChange::Adopted { ipv4, node: node.name.clone(), username: username.to_owned() };
+        let address = ipv4.to_string();
         out.changes.insert(address.clone(), change);
         out.instances.push(assignment(address, Some(node), Because::RecordDue));
+    }
+
+    /// Whose the record of an address is, if there is one, or one that this pass makes.
+    fn recorded(&self, address: &str, out: &Assignments<'_>) -> Option<Because> {
+        let record = self.observed.hosts.record(address);
+        let node = match (record, out.changes.get(address)) {
+            (Some(record), _) => record.node.clone(),
+            (None, Some(RecordChange::Adopted { node, .. })) => Some(node.clone()),
+            (None, Some(_)) => None,
+            (None, None) => return None,
+        };
+        let shared = |node| Because::AddressShared { node };
+        Some(node.map_or_else(|| Because::may_be_listed(address), shared))
+    }
+
+    /// Whether a Node that looks listed may be a Machine's.
+    fn is_behind(&self, node: &NodeFacts, ipv4: Option<Ipv4Addr>) -> bool {
+        self.made.is_ignored(node, ipv4)
+            || self.made.may_be_behind(node)
+            || self.of_machines.contains(&node.name.to_lowercase())
     }
 
     /// The entry that the Node of a recorded host at `ipv4` may belong to, by its name. A reported name does not
@@ -191,18 +179,11 @@ impl<'a> Leaving<'a, '_> {
         Some(self.entries.also_named(key).or_else(at)?.address)
     }
 
-    /// Why the host is left if a Machine has its address now.
-    fn machine_at(&self, ipv4: Option<Ipv4Addr>) -> Option<Because> {
-        self.made.address_of_machine(ipv4?)
-    }
-
-    /// The reason to remove it, unless an entry whose host has never been contacted may be another address of it.
-    fn unless_look_due(&self, pinned: Option<&str>) -> Because {
+    /// An entry whose host has never been contacted may be another address of a host.
+    fn look_due(&self, pinned: Option<&str>) -> Option<Because> {
         let alike = pinned.and_then(|pinned| self.unnamed.get(pinned).copied());
-        match alike.or(self.look_due) {
-            Some(address) => Because::LookDue { address: address.to_owned() },
-            None => Because::Unlisted,
-        }
+        let address = alike.or(self.look_due)?.to_owned();
+        Some(Because::LookDue { address })
     }
 }
 

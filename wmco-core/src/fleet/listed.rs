@@ -1,11 +1,11 @@
 //! Decides about each entry.
 
+use super::because::first;
 use super::evidence::Evidence;
 use super::host::Host;
 use super::hosts::Hosts;
 use super::machine_index::MachineIndex;
 use super::matching::{Matching, NodeOfHost};
-use super::node::{Kind, contested};
 use super::{Assignment, Assignments, Because, Intent};
 use crate::host_record::RecordChange;
 
@@ -31,38 +31,32 @@ pub(super) fn decide<'a>(
                 continue;
             }
             let address = host.address;
-            let machine = host.ipv4.and_then(|ipv4| made.address_of_machine(ipv4));
-            let because = match (host.first_at_ipv4.filter(|_| machine.is_none()), stand) {
-                (None, _) => machine.unwrap_or(if host.is_pending() {
-                    Because::NamePending
-                } else {
-                    Because::EntryBroken
-                }),
-                (Some(_), NodeOfHost::Contested(nodes)) => contested(nodes),
-                (Some(_), NodeOfHost::Node(node)) if node.kind == Kind::OtherSystem => {
-                    Because::OtherSystem
-                }
-                (Some(_), NodeOfHost::Node(node)) if node.kind == Kind::FromMachine => {
-                    Because::MachineBehind
-                }
-                (Some(first), stand) => {
-                    let first = taken.get_mut(first).map(|first| *first.get_or_insert(address));
-                    let shown = || match stand {
-                        NodeOfHost::Nobody => matching.maybe_same_host(host, hosts, evidence),
-                        NodeOfHost::Node(_) | NodeOfHost::Contested(_) => None,
-                    };
-                    let seen = || host.listed_first.and_then(|first| hosts.numbered(first));
-                    let other = first.filter(|first| *first != address);
-                    let other = other.or_else(|| Some(seen().or_else(shown)?.address));
-                    match (other, hosts.damaged_record_of(host)) {
-                        (Some(other), _) => Because::SameNode { address: other.to_owned() },
-                        (None, Some(damaged)) => {
-                            Because::RecordDamaged { address: damaged.to_owned() }
-                        }
-                        (None, None) => Because::Listed,
-                    }
-                }
-            };
+            let left = first(&[
+                &|| made.address_of_machine(host.ipv4?),
+                &|| host.is_pending().then_some(Because::NamePending),
+                &|| host.first_at_ipv4.is_none().then_some(Because::EntryBroken),
+                &|| stand.obstacle(),
+            ]);
+            let because = left.unwrap_or_else(|| {
+                let there = host.first_at_ipv4.and_then(|first| taken.get_mut(first));
+                let there = there.map(|there| *there.get_or_insert(address));
+                let there = there.filter(|there| *there != address);
+                let same = |address: &str| Because::SameNode { address: address.to_owned() };
+                let same = first(&[
+                    &|| there.map(same),
+                    &|| Some(same(hosts.numbered(host.listed_first?)?.address)),
+                    &|| {
+                        let is_alone = matches!(stand, NodeOfHost::Nobody);
+                        let shown = || matching.maybe_same_host(host, hosts, evidence);
+                        Some(same(is_alone.then(shown)??.address))
+                    },
+                    &|| {
+                        let address = hosts.damaged_record_of(host)?.to_owned();
+                        Some(Because::RecordDamaged { address })
+                    },
+                ]);
+                same.unwrap_or(Because::Listed)
+            });
             let intent = match because {
                 Because::Listed => Intent::Configure(None),
                 _ => Intent::Leave,

@@ -6,10 +6,11 @@
 use std::cell::OnceCell;
 use std::collections::HashMap;
 
+use super::Because;
 use super::evidence::Evidence;
 use super::host::{Host, forms};
 use super::hosts::Hosts;
-use super::node::Node;
+use super::node::{Kind, Node};
 
 /// The Node of a host.
 #[derive(Clone, Debug, Default)]
@@ -24,6 +25,22 @@ pub(super) enum NodeOfHost<'a> {
 }
 
 impl<'a> NodeOfHost<'a> {
+    /// Why nothing is done with the host and what claims to be its Node.
+    pub(super) fn obstacle(&self) -> Option<Because> {
+        match self {
+            Self::Contested(nodes) => {
+                let nodes = nodes.iter().map(|node| node.facts.name.clone()).collect();
+                Some(Because::Contested { nodes })
+            }
+            Self::Node(node) => match node.kind {
+                Kind::OtherSystem => Some(Because::OtherSystem),
+                Kind::FromMachine => Some(Because::MachineBehind),
+                Kind::FromEntry | Kind::Unmarked => None,
+            },
+            Self::Nobody => None,
+        }
+    }
+
     /// The Node, if it is certain.
     pub(super) fn node(&self) -> Option<Node<'a>> {
         match self {

@@ -2,7 +2,6 @@
 
 use std::net::Ipv4Addr;
 
-use super::Because;
 use super::machine_index::MachineIndex;
 use crate::facts::NodeFacts;
 use crate::names;
@@ -65,9 +64,4 @@ impl Kind {
 /// Whether a Node has an address.
 pub(super) fn shows(node: &NodeFacts, ipv4: Ipv4Addr) -> bool {
     node.addresses.iter().any(|shown| shown.parse() == Ok(ipv4))
-}
-
-/// Why a host with several claiming Nodes is left.
-pub(super) fn contested(nodes: &[Node<'_>]) -> Because {
-    Because::Contested { nodes: nodes.iter().map(|node| node.facts.name.clone()).collect() }
 }

@@ -3,7 +3,7 @@
 use std::cell::LazyCell;
 use std::collections::HashSet;
 
-use super::host::Host;
+use super::because::first;
 use super::hosts::Hosts;
 use super::machine_index::MachineIndex;
 use super::node::shows;
@@ -35,37 +35,41 @@ pub(super) fn decide<'a>(
         let referred = machine.facts.node.as_ref();
         let node = referred.and_then(|node| by_uid.get(node.uid.as_str()).copied());
         let address = key(&machine.facts.name);
-        let because = match &machine.instance {
-            Err(unfit) => Because::Unfit(unfit.clone()),
-            Ok(_) if observed.hosts.is_damaged(&address) => {
-                Because::RecordDamaged { address: address.clone() }
-            }
-            Ok(instance) => {
-                let there = hosts.at(instance.ipv4);
-                let is_ours =
-                    |host: &&Host<'_>| host.record().is_some_and(|record| !record.is_untouched());
-                let on_record = node.and_then(|node| hosts.first_with_node_on_record(&node.name));
-                // A host that is not listed by this address may be listed by another one.
-                let on_record = on_record.and_then(|host| hosts.numbered(host));
-                let beside = made.beside(machine, instance.ipv4);
-                let sharing = made.sharing_node(machine).map(|other| key(&other.facts.name));
-                let with = on_record.map(|host| host.address.to_owned()).or(sharing);
-                // A Node's addresses decide about its own Machine only.
-                let elsewhere = node.filter(|node| !shows(node, instance.ipv4));
-                let with = with.or_else(|| owner_of(elsewhere?, machine, hosts, made, is_listed));
-                if let Some(host) = there.filter(|host| host.is_listed()) {
-                    Because::AddressListed { address: host.address.to_owned() }
-                } else if let Some(host) = there.filter(is_ours) {
-                    Because::AddressOnRecord { address: host.address.to_owned() }
-                } else if let Some(other) = beside {
-                    Because::AddressOfMachine { machine: other.facts.name.clone() }
-                } else if let Some(with) = with {
-                    Because::NodeShared { with }
-                } else {
-                    of_node(machine, node, is_there)
-                }
-            }
-        };
+        let ipv4 = machine.instance.as_ref().ok().map(|instance| instance.ipv4);
+        let there = ipv4.and_then(|ipv4| hosts.at(ipv4));
+        let shared = |with: String| Because::NodeShared { with };
+        // Without a conflict the Machine's Node decides.
+        let because = first(&[
+            &|| machine.instance.as_ref().err().cloned().map(Because::Unfit),
+            &|| {
+                let is_damaged = observed.hosts.is_damaged(&address);
+                is_damaged.then(|| Because::RecordDamaged { address: address.clone() })
+            },
+            &|| {
+                let address = there.filter(|host| host.is_listed())?.address.to_owned();
+                Some(Because::AddressListed { address })
+            },
+            &|| {
+                there?.record().filter(|record| !record.is_untouched())?;
+                Some(Because::AddressOnRecord { address: there?.address.to_owned() })
+            },
+            &|| {
+                let machine = made.beside(machine, ipv4?)?.facts.name.clone();
+                Some(Because::AddressOfMachine { machine })
+            },
+            // A host that is not listed by this address may be listed by another one.
+            &|| {
+                let on_record = hosts.first_with_node_on_record(&node?.name)?;
+                Some(shared(hosts.numbered(on_record)?.address.to_owned()))
+            },
+            &|| Some(shared(key(&made.sharing_node(machine)?.facts.name))),
+            // A Node's addresses decide about its own Machine only.
+            &|| {
+                let elsewhere = node.filter(|node| !ipv4.is_some_and(|ipv4| shows(node, ipv4)))?;
+                owner_of(elsewhere, machine, hosts, made, is_listed).map(shared)
+            },
+        ]);
+        let because = because.unwrap_or_else(|| of_node(machine, node, is_there));
         let configured = because == Because::Provisioned;
         let instance = machine.instance.as_ref().ok();
         out.instances.push(Assignment {
