@@ -11,20 +11,13 @@ pub(super) struct Evidence<'a> {
     nodes: Vec<Node<'a>>,
     /// By the number of the first host that has the Node in its record.
     on_record: Vec<Option<usize>>,
-    /// By the number of the first host at an address of the Node.
-    at: Vec<NodeNumbers>,
-    /// By the number of the host that the Node claims to be made from.
-    made_from: Vec<NodeNumbers>,
+    at: NodesOfHosts,
+    made_from: NodesOfHosts,
 }
 
-/// Numbers of Nodes.
-#[derive(Clone, Default)]
-enum NodeNumbers {
-    #[default]
-    None,
-    One(usize),
-    Several(Vec<usize>),
-}
+/// Numbers of Nodes by the number of a host, each pair once: the first host at an address of the Node, or the one that the
+/// Node claims to be made from. Sorted by host and then by the Node's name, so that the order of a cache does not matter.
+type NodesOfHosts = Vec<(usize, usize)>;
 
 impl<'a> Evidence<'a> {
     /// Scans each Node once.
@@ -33,8 +26,8 @@ impl<'a> Evidence<'a> {
         let mut evidence = Self {
             nodes: Vec::with_capacity(nodes.len()),
             on_record: vec![None; count],
-            at: vec![NodeNumbers::None; count],
-            made_from: vec![NodeNumbers::None; count],
+            at: Vec::with_capacity(count),
+            made_from: Vec::new(),
         };
         for (number, facts) in nodes.iter().enumerate() {
             let node = Node::read(number, facts, made);
@@ -45,22 +38,19 @@ impl<'a> Evidence<'a> {
             }
             let ipv4_of = |host: &usize| hosts.numbered(*host).and_then(|host| host.ipv4);
             let at = facts.addresses.iter().filter_map(|shown| hosts.first_at(shown));
-            for host in at.filter(|host| !made.is_ignored_elsewhere(facts, ipv4_of(host))) {
-                if let Some(there) = evidence.at.get_mut(host) {
-                    there.push(number);
-                }
-            }
+            let at = at.filter(|host| !made.is_ignored_elsewhere(facts, ipv4_of(host)));
+            evidence.at.extend(at.map(|host| (host, number)));
             let made_from = node.origin().and_then(|origin| hosts.number_of(origin));
             // The Machine API's statement about the Node outranks it, and Nodes of Machines get no origin from us.
             let made_from = made_from.filter(|host| {
                 node.kind != Kind::FromMachine && !made.is_elsewhere(facts, ipv4_of(host))
             });
-            if let Some(made) = made_from.and_then(|host| evidence.made_from.get_mut(host)) {
-                made.push(number);
-            }
+            evidence.made_from.extend(made_from.map(|host| (host, number)));
         }
-        for several in evidence.at.iter_mut().chain(&mut evidence.made_from) {
-            several.sort(nodes);
+        for pairs in [&mut evidence.at, &mut evidence.made_from] {
+            pairs.sort_unstable_by_key(|(host, node)| (*host, nodes.get(*node).map(|it| &it.name)));
+            // A Node may have an address twice, as its name and as its internal name.
+            pairs.dedup();
         }
         evidence
     }
@@ -76,49 +66,22 @@ impl<'a> Evidence<'a> {
 
     /// The Nodes with the host's address, sorted by name.
     pub(super) fn at(&self, host: &Host<'_>) -> impl Iterator<Item = Node<'a>> {
-        let there = host.first_at_ipv4.and_then(|first| self.at.get(first));
-        self.listed(there)
+        let first = host.first_at_ipv4.into_iter();
+        first.flat_map(|first| self.nodes_of(&self.at, first))
     }
 
     /// The Nodes that claim to be made from the host, sorted by name.
     pub(super) fn made_from(&self, host: &Host<'_>) -> impl Iterator<Item = Node<'a>> {
-        self.listed(self.made_from.get(host.number))
+        self.nodes_of(&self.made_from, host.number)
     }
 
-    fn listed(&self, few: Option<&NodeNumbers>) -> impl Iterator<Item = Node<'a>> {
-        let numbers = few.map_or(&[][..], NodeNumbers::as_slice);
-        numbers.iter().filter_map(|number| self.node(*number))
+    fn nodes_of(&self, pairs: &[(usize, usize)], host: usize) -> impl Iterator<Item = Node<'a>> {
+        let begin = pairs.partition_point(|(before, _)| *before < host);
+        let rest = pairs.iter().skip(begin).take_while(move |(it, _)| *it == host);
+        rest.filter_map(|(_, number)| self.node(*number))
     }
 
     fn node(&self, number: usize) -> Option<Node<'a>> {
         self.nodes.get(number).copied()
-    }
-}
-
-impl NodeNumbers {
-    fn as_slice(&self) -> &[usize] {
-        match self {
-            Self::None => &[],
-            Self::One(one) => std::slice::from_ref(one),
-            Self::Several(several) => several,
-        }
-    }
-
-    /// Adds the current Node. A Node may have an address twice, as its name and as its internal name.
-    fn push(&mut self, number: usize) {
-        match self {
-            Self::None => *self = Self::One(number),
-            Self::One(one) if *one == number => {}
-            Self::One(one) => *self = Self::Several(vec![*one, number]),
-            Self::Several(several) if several.last() == Some(&number) => {}
-            Self::Several(several) => several.push(number),
-        }
-    }
-
-    /// Sorts by name, so that the order of Nodes in a cache does not matter.
-    fn sort(&mut self, nodes: &[NodeFacts]) {
-        if let Self::Several(several) = self {
-            several.sort_by_key(|number| nodes.get(*number).map(|node| &node.name));
-        }
     }
 }

@@ -28,7 +28,7 @@ pub(super) struct Ledger<'a> {
     /// was lowered. These end before their nodes are out of service.
     further: usize,
     /// MachineSets of which Machines are gone.
-    places: BTreeMap<&'a str, Places>,
+    places: BTreeMap<String, Places>,
 }
 
 /// Places in a MachineSet.
@@ -52,7 +52,7 @@ impl<'a> Ledger<'a> {
     /// The lines that Nodes, permits and replacements of Machines make. `marked` are the [`marked`] Nodes.
     pub(super) fn of(
         health: &Health<'a>,
-        replaced: &Replacements<'a>,
+        replaced: &Replacements,
         marked: &[&'a NodeFacts],
         instances: &[Assignment<'a>],
     ) -> Self {
@@ -65,9 +65,9 @@ impl<'a> Ledger<'a> {
             |node: &&str| health.memory.grants().has_node(node) && !begun.contains(node);
         let all = health.observed.nodes.iter().map(|node| node.name.as_str());
         let granted: BTreeSet<&str> = all.filter(is_granted).collect();
-        let mut places: BTreeMap<&str, Places> = BTreeMap::new();
+        let mut places: BTreeMap<String, Places> = BTreeMap::new();
         for (_, set) in replaced.iter() {
-            places.entry(set).or_default().gone += 1;
+            places.entry(set.to_owned()).or_default().gone += 1;
         }
         let room = budget.saturating_sub(begun.len() + replaced.count());
         let further = granted.len().saturating_sub(room);
@@ -88,7 +88,7 @@ impl<'a> Ledger<'a> {
     pub(super) fn hand_out<'b: 'a>(
         &mut self,
         health: &Health<'a>,
-        replaced: &Replacements<'a>,
+        replaced: &Replacements,
         instances: &mut [Assignment<'b>],
     ) {
         let (observed, blocked) = (health.observed, health.desired.blocked);

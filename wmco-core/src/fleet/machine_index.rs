@@ -8,7 +8,7 @@ use crate::facts::NodeFacts;
 use crate::machines::{Machine, Machines, Unfit, internal_ipv4};
 use crate::names;
 
-/// All Machines without the ignore label.
+/// All Machines. One with the ignore label is no instance, and still has its address and its Node.
 pub(super) struct MachineIndex<'a> {
     machines: &'a Machines,
     /// By address, whatever their phase.
@@ -17,42 +17,19 @@ pub(super) struct MachineIndex<'a> {
     with_node: HashMap<&'a str, Vec<&'a Machine>>,
     /// By the name of that Node, without Machines that are being deleted.
     with_name: HashMap<&'a str, Vec<&'a Machine>>,
-    ignored: Ignored<'a>,
-}
-
-/// The Machines with the ignore label.
-struct Ignored<'a> {
-    /// By address.
-    at: HashMap<Ipv4Addr, &'a Machine>,
-    /// By the UID of the Node in their `nodeRef`.
-    with_node: HashMap<&'a str, &'a Machine>,
-    /// By the name of that Node, without Machines that are being deleted.
-    with_name: HashMap<&'a str, &'a Machine>,
 }
 
 impl<'a> MachineIndex<'a> {
     pub(super) fn of(machines: &'a Machines) -> Self {
-        let ignored = || machines.iter().filter(|it| it.instance == Err(Unfit::Ignored));
-        let at = ignored().filter_map(|it| Some((internal_ipv4(&it.facts)?, it)));
-        let nodes: Vec<_> =
-            ignored().filter_map(|it| Some((it.facts.node.as_ref()?, it))).collect();
-        let nodes = || nodes.iter().filter(|(node, _)| !node.uid.is_empty());
-        let ignored = Ignored {
-            at: at.collect(),
-            with_node: nodes().map(|(node, it)| (node.uid.as_str(), *it)).collect(),
-            with_name: nodes()
-                .filter(|(_, it)| !it.facts.is_deleted)
-                .map(|(node, it)| (node.name.as_str(), *it))
-                .collect(),
-        };
         let mut made = Self {
             machines,
             at: HashMap::new(),
             with_node: HashMap::new(),
             with_name: HashMap::new(),
-            ignored,
         };
-        for machine in made.machines() {
+        // Those with the ignore label come last.
+        let ignored = machines.iter().filter(|machine| is_ignored(machine));
+        for machine in made.machines().chain(ignored) {
             if let Some(ipv4) = internal_ipv4(&machine.facts) {
                 made.at.entry(ipv4).or_default().push(machine);
             }
@@ -68,32 +45,35 @@ impl<'a> MachineIndex<'a> {
 
     /// All Machines without the ignore label, sorted by name.
     pub(super) fn machines(&self) -> impl Iterator<Item = &'a Machine> + use<'a> {
-        self.machines.iter().filter(|machine| machine.instance != Err(Unfit::Ignored))
+        self.machines.iter().filter(|machine| !is_ignored(machine))
+    }
+
+    /// The Machines that refer to a Node.
+    fn of_node(&self, node: &NodeFacts) -> impl Iterator<Item = &'a Machine> {
+        self.with_node.get(node.uid.as_str()).into_iter().flatten().copied()
     }
 
     /// Why nothing else at an address is touched, if a Machine has the address.
     pub(super) fn address_of_machine(&self, ipv4: Ipv4Addr) -> Option<Because> {
-        let machine = self.at.get(&ipv4)?.first()?.facts.name.clone();
-        Some(Because::AddressOfMachine { machine })
+        let machine = self.at.get(&ipv4)?.first().filter(|machine| !is_ignored(machine))?;
+        Some(Because::AddressOfMachine { machine: machine.facts.name.clone() })
     }
 
     /// Whether a Machine with the ignore label has this Node or this address.
     pub(super) fn is_ignored(&self, node: &NodeFacts, ipv4: Option<Ipv4Addr>) -> bool {
-        let Ignored { at, with_node, .. } = &self.ignored;
-        with_node.contains_key(node.uid.as_str()) || ipv4.is_some_and(|it| at.contains_key(&it))
+        let at = ipv4.and_then(|ipv4| self.at.get(&ipv4)).into_iter().flatten().copied();
+        self.of_node(node).chain(at).any(is_ignored)
     }
 
     /// Whether a Machine refers to a Node and has another address than this one, even a Machine with the ignore
     /// label.
     pub(super) fn is_elsewhere(&self, node: &NodeFacts, ipv4: Option<Ipv4Addr>) -> bool {
-        let mut made = self.with_node.get(node.uid.as_str()).into_iter().flatten();
-        made.any(|machine| is_elsewhere(machine, ipv4)) || self.is_ignored_elsewhere(node, ipv4)
+        self.of_node(node).any(|machine| is_elsewhere(machine, ipv4))
     }
 
     /// Like `is_elsewhere`, for Machines with the ignore label only.
     pub(super) fn is_ignored_elsewhere(&self, node: &NodeFacts, ipv4: Option<Ipv4Addr>) -> bool {
-        let machine = self.ignored.with_node.get(node.uid.as_str());
-        machine.is_some_and(|machine| is_elsewhere(machine, ipv4))
+        self.of_node(node).any(|machine| is_ignored(machine) && is_elsewhere(machine, ipv4))
     }
 
     /// Whether a Machine may own a Node that looks listed: a Machine refers to the Node's name, or the Node names
@@ -105,16 +85,17 @@ impl<'a> MachineIndex<'a> {
 
     /// Whether a Machine without the ignore label refers to the Node's name, as to the Node or to a deleted one.
     pub(super) fn is_referred_to_by_name(&self, node: &NodeFacts) -> bool {
-        self.with_name.contains_key(node.name.as_str())
+        let named = self.with_name.get(node.name.as_str());
+        named.and_then(|machines| machines.first()).is_some_and(|machine| !is_ignored(machine))
     }
 
     /// Another Machine with a host at the address of `machine`, even with the ignore label. A Machine that is being
     /// deleted does not count, because it gives its address back.
     pub(super) fn beside(&self, machine: &Machine, ipv4: Ipv4Addr) -> Option<&'a Machine> {
-        let others = self.at.get(&ipv4).into_iter().flatten().copied();
-        let others = others.filter(|other| other.instance.is_ok());
-        let mut others = others.chain(self.ignored.at.get(&ipv4).copied());
-        others.find(|it| it.facts.name != machine.facts.name)
+        let mut others = self.at.get(&ipv4).into_iter().flatten().copied();
+        others.find(|other| {
+            other.facts.name != machine.facts.name && (other.instance.is_ok() || is_ignored(other))
+        })
     }
 
     /// Another Machine that refers to the Node of `machine`, even with the ignore label, or to a deleted Node of
@@ -122,10 +103,10 @@ impl<'a> MachineIndex<'a> {
     pub(super) fn sharing_node(&self, machine: &Machine) -> Option<&'a Machine> {
         let node = machine.facts.node.as_ref()?;
         let (uid, name) = (node.uid.as_str(), node.name.as_str());
-        let others = self.with_node.get(uid).into_iter().chain(self.with_name.get(name)).flatten();
-        let Ignored { with_node, with_name, .. } = &self.ignored;
-        let others = others.chain(with_node.get(uid)).chain(with_name.get(name)).copied();
-        others.into_iter().find(|other| other.facts.name != machine.facts.name)
+        let by_uid = self.with_node.get(uid).into_iter().flatten();
+        let others = by_uid.chain(self.with_name.get(name).into_iter().flatten()).copied();
+        let others = others.filter(|other| other.facts.name != machine.facts.name);
+        others.min_by_key(|other| is_ignored(other))
     }
 
     /// Another Machine at an address of a Node.
@@ -137,15 +118,9 @@ impl<'a> MachineIndex<'a> {
     /// Whether a Machine owns a Node: a Machine refers to it, or the Node says so and nothing contradicts it. The
     /// Node of a Machine with the ignore label may be listed.
     pub(super) fn is_behind(&self, node: &NodeFacts) -> bool {
-        if self.with_node.contains_key(node.uid.as_str()) {
-            return true;
-        }
-        let named = named_by(node);
-        let is_ignored = |name| {
-            let machine = self.machines.get(name);
-            machine.is_some_and(|machine| machine.instance == Err(Unfit::Ignored))
-        };
-        node.belongs_to_machine() && !named.is_some_and(is_ignored)
+        let named = named_by(node).and_then(|name| self.machines.get(name));
+        self.of_node(node).any(|machine| !is_ignored(machine))
+            || node.belongs_to_machine() && !named.is_some_and(is_ignored)
     }
 
     /// The Nodes that Machines refer to, by UID.
@@ -153,9 +128,14 @@ impl<'a> MachineIndex<'a> {
         if self.with_node.is_empty() {
             return HashMap::new();
         }
-        let of_machine = |node: &&NodeFacts| self.with_node.contains_key(node.uid.as_str());
-        nodes.iter().filter(of_machine).map(|node| (node.uid.as_str(), node)).collect()
+        let is_meant = |node: &&NodeFacts| self.with_node.contains_key(node.uid.as_str());
+        nodes.iter().filter(is_meant).map(|node| (node.uid.as_str(), node)).collect()
     }
+}
+
+/// Whether people asked to leave a Machine alone.
+fn is_ignored(machine: &Machine) -> bool {
+    machine.instance == Err(Unfit::Ignored)
 }
 
 /// Whether a Machine has another address.

@@ -50,23 +50,14 @@ impl<'a> NodeOfHost<'a> {
     }
 }
 
-/// The host of a Node, by the host's number.
-#[derive(Clone, Copy, Debug)]
-enum Role {
-    /// The Node belongs to this host.
-    StandsFor(usize),
-    /// The Node is one of several that claim this host.
-    Contests(usize),
-}
-
 /// The result for all hosts.
 pub(super) struct Matching<'a> {
     /// By the host's number.
     stands: Vec<NodeOfHost<'a>>,
     /// By the host's number: whether a name of the host is the Node's name.
     confirmed: Vec<bool>,
-    /// By the Node's number.
-    roles: Vec<Option<Role>>,
+    /// By the Node's number: the number of its host, or of the one that it claims with others.
+    hosts: Vec<Option<usize>>,
 }
 
 impl<'a> Matching<'a> {
@@ -78,7 +69,7 @@ impl<'a> Matching<'a> {
         let mut matching = Self {
             stands: vec![NodeOfHost::Nobody; count],
             confirmed: vec![false; count],
-            roles: vec![None; evidence.nodes().len()],
+            hosts: vec![None; evidence.nodes().len()],
         };
         for host in hosts.all() {
             matching.settle(host, evidence.on_record(host));
@@ -119,18 +110,12 @@ impl<'a> Matching<'a> {
 
     /// The number of the Node's host.
     pub(super) fn host_of(&self, node: Node<'_>) -> Option<usize> {
-        match self.role(node)? {
-            Role::StandsFor(host) => Some(host),
-            Role::Contests(_) => None,
-        }
+        self.claimed_by(node).filter(|host| !self.is_contested(*host))
     }
 
     /// The number of the host that the Node and other Nodes claim.
     pub(super) fn contested_host_of(&self, node: Node<'_>) -> Option<usize> {
-        match self.role(node)? {
-            Role::StandsFor(_) => None,
-            Role::Contests(host) => Some(host),
-        }
+        self.claimed_by(node).filter(|host| self.is_contested(*host))
     }
 
     /// Another listed host whose Node also has the address of `host`, unless `host` is known by another name: it
@@ -148,8 +133,12 @@ impl<'a> Matching<'a> {
         })
     }
 
-    fn role(&self, node: Node<'_>) -> Option<Role> {
-        self.roles.get(node.number).copied().flatten()
+    fn claimed_by(&self, node: Node<'_>) -> Option<usize> {
+        self.hosts.get(node.number).copied().flatten()
+    }
+
+    fn is_contested(&self, host: usize) -> bool {
+        matches!(self.stands.get(host), Some(NodeOfHost::Contested(_)))
     }
 
     fn is_open(&self, host: &Host<'_>) -> bool {
@@ -159,20 +148,18 @@ impl<'a> Matching<'a> {
     /// Assigns the best Nodes found to a host that has none yet.
     fn settle(&mut self, host: &Host<'_>, found: impl IntoIterator<Item = Node<'a>>) {
         let found = found.into_iter();
-        let free: Vec<Node<'a>> = found.filter(|node| self.role(*node).is_none()).collect();
-        let (stand, role) = match free.as_slice() {
-            [] => return,
-            [node] => (NodeOfHost::Node(*node), Role::StandsFor(host.number)),
-            several => (NodeOfHost::Contested(several.to_vec()), Role::Contests(host.number)),
-        };
-        if let Some(open) = self.stands.get_mut(host.number) {
-            *open = stand;
-        }
-        for node in free {
-            if let Some(free) = self.roles.get_mut(node.number) {
-                *free = Some(role);
+        let free: Vec<Node<'a>> = found.filter(|node| self.claimed_by(*node).is_none()).collect();
+        for node in &free {
+            if let Some(of) = self.hosts.get_mut(node.number) {
+                *of = Some(host.number);
             }
         }
+        let Some(open) = self.stands.get_mut(host.number) else { return };
+        *open = match free.as_slice() {
+            [] => return,
+            [node] => NodeOfHost::Node(*node),
+            _ => NodeOfHost::Contested(free),
+        };
     }
 }
 

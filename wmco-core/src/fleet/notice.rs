@@ -243,7 +243,7 @@ pub(super) fn of_left(health: &Health<'_>, out: &Assignments<'_>) -> BTreeSet<No
 }
 
 /// Notices about deleted Machines without a successor.
-pub(super) fn of_replaced(machines: &Machines, replaced: &Replacements<'_>) -> BTreeSet<Notice> {
+pub(super) fn of_replaced(machines: &Machines, replaced: &Replacements) -> BTreeSet<Notice> {
     let gone = replaced.iter().filter(|(machine, _)| machines.get(machine).is_none());
     let notice = |(machine, set): (&str, &str)| Notice::NotReplaced {
         machine: machine.to_owned(),

@@ -134,7 +134,7 @@ fn formerly(instance: &Instance, hosts: &Hosts<'_>, observed: &Observed<'_>) -> 
 pub(super) fn forgotten_keys(
     machines: &Machines,
     observed: &Observed<'_>,
-    replaced: &Replacements<'_>,
+    replaced: &Replacements,
 ) -> Vec<String> {
     let mut forgotten = Vec::new();
     for (name, kept) in observed.hosts.of_machines() {

@@ -11,49 +11,38 @@ use crate::host_record::{HostRecord, MachinesThen, RecordChange};
 use crate::machines::{Machine, Machines, key};
 
 /// Replacements in progress, by the Machine's name.
-pub(super) struct Replacements<'a>(BTreeMap<&'a str, InSet<'a>>);
+pub(super) struct Replacements(BTreeMap<String, Replacement>);
 
-/// The MachineSet of a Machine that is being replaced.
-#[derive(Clone, Copy)]
-struct InSet<'a> {
-    name: &'a str,
-    /// Its Machines then, if they are known.
-    of: Option<MachinesThen>,
-    /// The Machine's UID, if it is known.
-    uid: Option<&'a str>,
-}
-
-impl<'a> Replacements<'a> {
+impl Replacements {
     /// Counts Machines with a fresh permit, and recorded or remembered replacements whose Machine is deleted.
-    pub(super) fn of(health: &Health<'a>, instances: &[Assignment<'a>]) -> Self {
-        let granted = health.machines.iter().filter(|machine| {
-            health.memory.grants().has_machine(&machine.facts.name) && !machine.facts.is_deleted
+    pub(super) fn of(health: &Health<'_>, instances: &[Assignment<'_>]) -> Self {
+        let Health { machines, memory, observed, .. } = health;
+        let granted = machines.iter().filter(|machine| {
+            memory.grants().has_machine(&machine.facts.name) && !machine.facts.is_deleted
         });
         let granted = granted.filter_map(|machine| {
-            let name = machine.facts.machine_set.as_ref()?.name.as_str();
-            let of = health.machines_of(name);
-            let set = InSet { name, of, uid: Some(&machine.facts.uid) };
-            Some((machine.facts.name.as_str(), set))
+            let set = machine.facts.machine_set.as_ref()?.name.clone();
+            let (of, uid) = (health.machines_of(&set), Some(machine.facts.uid.clone()));
+            Some((machine.facts.name.clone(), Replacement { set, uid, of }))
         });
-        let mut sets: BTreeMap<_, _> = granted.collect();
-        for (name, kept) in health.observed.hosts.of_machines() {
+        let mut all: BTreeMap<_, _> = granted.collect();
+        for (name, kept) in observed.hosts.of_machines() {
             let Some(record) = kept.record else { continue };
-            let Some(set) = record.replacement_machine_set.as_deref() else { continue };
-            let (of, uid) = (record.machines_before, record.machine.as_deref());
-            if is_gone(health.machines, name, record) && !health.is_whole(set, of, instances) {
-                sets.insert(name, InSet { name: set, of, uid });
+            let Some(set) = record.replacement_machine_set.clone() else { continue };
+            let (of, uid) = (record.machines_before, record.machine.clone());
+            if is_gone(machines, name, record) && !health.is_whole(&set, of, instances) {
+                all.insert(name.to_owned(), Replacement { set, uid, of });
             }
         }
-        for (name, begun) in health.memory.replacing() {
-            let machine = health.machines.get(name).map(|machine| &machine.facts);
+        for (name, begun) in memory.replacing() {
+            let machine = machines.get(name).map(|machine| &machine.facts);
             let is_there =
                 machine.is_some_and(|it| !it.is_deleted && Some(&it.uid) == begun.uid.as_ref());
             if !is_there && !health.is_whole(&begun.set, begun.of, instances) {
-                let (of, uid) = (begun.of, begun.uid.as_deref());
-                sets.entry(name).or_insert(InSet { name: &begun.set, of, uid });
+                all.entry(name.clone()).or_insert_with(|| begun.clone());
             }
         }
-        Self(sets)
+        Self(all)
     }
 
     /// Changes that put replacements back on record of which somebody deleted the record, or put an older one in its place.
@@ -63,30 +52,27 @@ impl<'a> Replacements<'a> {
             let record = hosts.record(&key(name));
             let is_there = machines.get(name).is_some_and(|machine| !machine.facts.is_deleted);
             let is_lost = record.is_none_or(|record| {
-                record.replacement_machine_set.is_none() && record.machine.as_deref() == set.uid
+                record.replacement_machine_set.is_none() && record.machine == set.uid
             });
             is_lost && !is_there && !hosts.is_damaged(&key(name))
         });
-        let change = |(name, set): (&&str, &InSet<'_>)| {
-            let (machine, of) = (set.uid.map(str::to_owned), set.of);
-            (key(name), RecordChange::Replaced { machine, set: set.name.to_owned(), of })
+        let change = |(name, it): (&String, &Replacement)| {
+            let (machine, set, of) = (it.uid.clone(), it.set.clone(), it.of);
+            (key(name), RecordChange::Replaced { machine, set, of })
         };
         lost.map(change).collect()
     }
 
     /// All replacements, as they are remembered until the next pass.
     pub(super) fn remembered(&self) -> BTreeMap<String, Replacement> {
-        let one = |(name, set): (&&str, &InSet<'_>)| {
-            let (of, uid) = (set.of, set.uid.map(str::to_owned));
-            ((*name).to_owned(), Replacement { set: set.name.to_owned(), uid, of })
-        };
-        self.0.iter().map(one).collect()
+        self.0.clone()
     }
 
     /// Adds a replacement in this MachineSet.
-    pub(super) fn begin(&mut self, machine: &'a Machine, set: &'a str, of: Option<MachinesThen>) {
+    pub(super) fn begin(&mut self, machine: &Machine, set: &str, of: Option<MachinesThen>) {
         let MachineFacts { name, uid, .. } = &machine.facts;
-        self.0.insert(name, InSet { name: set, of, uid: Some(uid) });
+        let begun = Replacement { set: set.to_owned(), uid: Some(uid.clone()), of };
+        self.0.insert(name.clone(), begun);
     }
 
     /// Number of slots that replacements hold.
@@ -95,41 +81,41 @@ impl<'a> Replacements<'a> {
     }
 
     /// The MachineSet that holds a slot until this instance, which does not work now, works.
-    pub(super) fn waits_for(
+    pub(super) fn waits_for<'a>(
         &self,
         instance: &Assignment<'_>,
         health: &Health<'a>,
     ) -> Option<&'a str> {
         let set = health.set_of(instance).filter(|_| !works(instance))?;
-        self.0.values().any(|held| held.name == set).then_some(set)
+        self.0.values().any(|held| held.set == set).then_some(set)
     }
 
     /// The Machines that may fill the place of one that is gone: successors, those that have been unready for long, and
     /// once all successors work any other one. One that only lacks a mark, or is not ready for a moment, does not go
     /// out of service while another one is gone. Where nobody noted which are successors, all may.
-    pub(super) fn stand_ins(
+    pub(super) fn stand_ins<'a>(
         &self,
         health: &Health<'a>,
         instances: &[Assignment<'a>],
     ) -> BTreeSet<&'a str> {
         let memory = health.memory;
         let works = |machine: &&Machine| health.is_working(machine, instances);
-        let of_set = |(set, since): (&'a str, Option<Timestamp>)| {
+        let of_set = |(set, since): (&str, Option<Timestamp>)| -> Vec<&'a str> {
             let came = move |machine: &Machine| since.is_none_or(|_| machine.facts.created > since);
             let successors = health.of_set(set).filter(|machine| came(machine));
             let is_over = successors.filter(works).count() >= self.awaited(set, came, health);
             let may = move |machine: &&Machine| {
                 is_over || came(machine) || memory.is_unready(&machine.facts.name)
             };
-            health.of_set(set).filter(may).map(|machine| machine.facts.name.as_str())
+            health.of_set(set).filter(may).map(|machine| machine.facts.name.as_str()).collect()
         };
         self.since(health).into_iter().flat_map(of_set).collect()
     }
 
     /// How many successors a MachineSet waits for: as many of its Machines as are gone, or have a permit to go, and as it
     /// still is to have.
-    fn awaited(&self, set: &str, came: impl Fn(&Machine) -> bool, health: &Health<'a>) -> usize {
-        let of_set = || self.0.values().filter(|held| held.name == set);
+    fn awaited(&self, set: &str, came: impl Fn(&Machine) -> bool, health: &Health<'_>) -> usize {
+        let of_set = || self.0.values().filter(|held| held.set == set);
         let replicas = health.machines.set(set).map_or(0, |set| set.replicas);
         let then = of_set().filter_map(|held| Some(held.of?.count)).max();
         let wanted = then.map_or(replicas, |then| then.min(replicas));
@@ -139,10 +125,10 @@ impl<'a> Replacements<'a> {
     }
 
     /// The Machines that have taken the place of those that are gone.
-    pub(super) fn successors(&self, health: &Health<'a>) -> BTreeSet<&'a str> {
-        let of_set = |(set, since): (&'a str, Option<Timestamp>)| {
+    pub(super) fn successors<'a>(&self, health: &Health<'a>) -> BTreeSet<&'a str> {
+        let of_set = |(set, since): (&str, Option<Timestamp>)| -> Vec<&'a str> {
             let came = move |machine: &&Machine| since.is_some() && machine.facts.created > since;
-            health.of_set(set).filter(came).map(|machine| machine.facts.name.as_str())
+            health.of_set(set).filter(came).map(|machine| machine.facts.name.as_str()).collect()
         };
         self.since(health).into_iter().flat_map(of_set).collect()
     }
@@ -150,15 +136,15 @@ impl<'a> Replacements<'a> {
     /// MachineSets of which Machines are gone, each with the time of its youngest Machine when the first of these was to go:
     /// what was created later takes the place of one. When a Machine was created only the API server tells, and no host can
     /// change it. `None` if nobody noted it.
-    fn since(&self, health: &Health<'a>) -> BTreeMap<&'a str, Option<Timestamp>> {
-        let is_gone = |name: &str, uid: Option<&str>| {
+    fn since(&self, health: &Health<'_>) -> BTreeMap<&str, Option<Timestamp>> {
+        let is_gone = |name: &str, uid: Option<&String>| {
             let machine = health.machines.get(name).map(|machine| &machine.facts);
-            machine.is_none_or(|it| it.is_deleted || uid.is_some_and(|uid| uid != it.uid))
+            machine.is_none_or(|it| it.is_deleted || uid.is_some_and(|uid| *uid != it.uid))
         };
         let mut since: BTreeMap<&str, Option<Timestamp>> = BTreeMap::new();
-        for (_, set) in self.0.iter().filter(|(name, set)| is_gone(name, set.uid)) {
-            let newest = set.of.map(|of| of.newest);
-            let earliest = since.entry(set.name).or_insert(newest);
+        for (_, gone) in self.0.iter().filter(|(name, it)| is_gone(name, it.uid.as_ref())) {
+            let newest = gone.of.map(|of| of.newest);
+            let earliest = since.entry(&gone.set).or_insert(newest);
             *earliest = (*earliest).min(newest);
         }
         since
@@ -170,8 +156,8 @@ impl<'a> Replacements<'a> {
     }
 
     /// All replacements, each with its MachineSet.
-    pub(super) fn iter(&self) -> impl Iterator<Item = (&'a str, &'a str)> {
-        self.0.iter().map(|(machine, set)| (*machine, set.name))
+    pub(super) fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.0.iter().map(|(machine, it)| (machine.as_str(), it.set.as_str()))
     }
 }
 

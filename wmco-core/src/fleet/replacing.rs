@@ -26,7 +26,7 @@ use crate::machines::{Machine, Machines, Unfit, key};
 /// fills the place that its MachineSet holds because of it.
 pub(super) fn hand_out<'a, 'b: 'a>(
     health: &Health<'a>,
-    mut replaced: Replacements<'a>,
+    mut replaced: Replacements,
     mut ledger: Ledger<'a>,
     out: &mut Assignments<'b>,
 ) {
@@ -222,7 +222,7 @@ impl<'a> Gate<'a> {
         machine: &'a Machine,
         assignment: &Assignment<'_>,
         health: &Health<'a>,
-        replaced: &Replacements<'a>,
+        replaced: &Replacements,
     ) -> Result<&'a MachineSetFacts, Held> {
         let set = set_of(machine, health.machines)?;
         let record = self.hosts.record(&assignment.address);

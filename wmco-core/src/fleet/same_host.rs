@@ -5,7 +5,7 @@ use std::collections::hash_map::{Entry, HashMap};
 use std::net::Ipv4Addr;
 
 use super::host::Host;
-use super::unlisted::{Former, Successor, Unlisted};
+use super::unlisted::{Former, Unlisted};
 use crate::host_record::{HostRecord, StoredHost};
 
 /// Records that are not listed, by facts that identify their hosts.
@@ -162,6 +162,6 @@ impl<'a> SharedKeys<'a> {
 /// Records that a host continues under another address, with the data `kept` there. The first such address counts.
 fn goes_on<'a>(unlisted: &mut [Unlisted<'a>], former: Former<'a>, kept: StoredHost<'a>) {
     if let Some(one) = unlisted.get_mut(former.number) {
-        one.successor.get_or_insert(Successor { kept });
+        one.successor.get_or_insert(kept);
     }
 }

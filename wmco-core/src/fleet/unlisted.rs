@@ -10,15 +10,8 @@ pub(super) struct Unlisted<'a> {
     pub(super) kept: StoredHost<'a>,
     /// The known names of its host.
     pub(super) names: Option<&'a BTreeSet<String>>,
-    /// The other address under which its host continues, if there is one.
-    pub(super) successor: Option<Successor<'a>>,
-}
-
-/// Another address of a host.
-#[derive(Clone, Copy)]
-pub(super) struct Successor<'a> {
-    /// The data stored there.
-    pub(super) kept: StoredHost<'a>,
+    /// The data under the other address where its host continues, if there is one.
+    pub(super) successor: Option<StoredHost<'a>>,
 }
 
 /// The record of a host under an address that is not listed.
@@ -48,24 +41,16 @@ impl<'a> Unlisted<'a> {
     pub(super) fn record_goes(&self) -> bool {
         let Some(record) = self.kept.record else { return false };
         match &self.successor {
-            Some(successor) => successor.has_taken_over(record),
+            Some(_) => self.is_taken_over(),
             None => record.is_untouched(),
         }
     }
 
     /// Whether all its data is stored under its other address, too.
     pub(super) fn is_taken_over(&self) -> bool {
-        let record = self.kept.record;
-        self.successor
-            .zip(record)
-            .is_some_and(|(successor, record)| successor.has_taken_over(record))
-    }
-}
-
-impl Successor<'_> {
-    fn has_taken_over(&self, former: &HostRecord) -> bool {
-        let has_key = former.is_untouched() || self.kept.pin.is_some();
-        let has_node = |own: &HostRecord| former.node.is_none() || own.node.is_some();
-        has_key && self.kept.record.is_some_and(has_node)
+        let (Some(record), Some(other)) = (self.kept.record, self.successor) else { return false };
+        let has_key = record.is_untouched() || other.pin.is_some();
+        let has_node = |own: &HostRecord| record.node.is_none() || own.node.is_some();
+        has_key && other.record.is_some_and(has_node)
     }
 }
