@@ -1,20 +1,16 @@
-//! The ledger of disruptions: what is out of service because of us, and who is next.
+//! The ledger of disruptions: what is out of service because of us.
 //!
 //! A line of the ledger is a Node that is out of service or has a permit, or a Machine that is gone, until its MachineSet is
 //! whole again. There are never more lines than the budget allows, but for one case: a node that does not work may fill
 //! the place of a Machine of its MachineSet that is gone, because that place stays open until it works.
-//!
-//! Of the nodes that ask, those come first that are out of service already, then those with a mark, then those whose
-//! drains were given up less often, then the lower address.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use super::health::{Health, is_configured};
 use super::machine_index::MachineIndex;
 use super::replacements::Replacements;
 use super::{Assignment, Because, DisruptionPermit, Intent, Observed};
 use crate::facts::NodeFacts;
-use crate::machines::name_in;
 
 /// The lines, and the budget for them.
 pub(super) struct Ledger<'a> {
@@ -42,7 +38,7 @@ struct Places {
 
 /// How far the disruption of a node is.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
-enum Phase {
+pub(super) enum Phase {
     Out,
     Marked,
     InService,
@@ -83,51 +79,31 @@ impl<'a> Ledger<'a> {
         Self { budget, out, marked, further, places }
     }
 
-    /// Gives permits to the nodes that ask for one, as long as there is room. In a cluster that is `blocked` only removals
-    /// begin.
-    pub(super) fn hand_out<'b: 'a>(
+    /// Gives a permit to the node of an instance that asks for one, if there is room. In a cluster that is `blocked` only
+    /// removals begin.
+    pub(super) fn grants<'b: 'a>(
         &mut self,
-        health: &Health<'a>,
-        replaced: &Replacements,
-        instances: &mut [Assignment<'b>],
-    ) {
-        let (observed, blocked) = (health.observed, health.desired.blocked);
-        if observed.claims.is_empty() {
-            return;
+        instance: &mut Assignment<'b>,
+        fills: Option<&str>,
+        blocked: bool,
+    ) -> bool {
+        let Some(node) = instance.node_name() else { return false };
+        let begins = self.phase(Some(node)) == Phase::InService;
+        if blocked && begins && !matches!(instance.intent, Intent::Remove(_)) {
+            return false;
         }
-        let stand_ins = replaced.stand_ins(health, instances);
-        let given_up = times_given_up(observed.nodes);
-        let asks = |it: &&mut Assignment<'b>| {
-            let is_asking = it.node_name().is_some_and(|node| observed.claims.contains(node));
-            is_asking && matches!(it.intent, Intent::Configure(None) | Intent::Remove(None))
-        };
-        let mut asking: Vec<_> = instances.iter_mut().filter(asks).collect();
-        asking.sort_by_key(|it| {
-            let node = it.node_name();
-            (self.phase(node), node.and_then(|node| given_up.get(node).copied()))
-        });
-        for instance in asking {
-            let Some(node) = instance.node_name() else { continue };
-            let begins = self.phase(Some(node)) == Phase::InService;
-            if blocked && begins && !matches!(instance.intent, Intent::Remove(_)) {
-                continue;
-            }
-            let is_stand_in = name_in(&instance.address).is_some_and(|it| stand_ins.contains(it));
-            let fills = replaced.waits_for(instance, health).filter(|_| is_stand_in);
-            if !self.admit(Some(node), fills) {
-                continue;
-            }
-            if let Intent::Configure(permit) | Intent::Remove(permit) = &mut instance.intent {
-                *permit = Some(DisruptionPermit::for_node(node));
-            }
+        let is_admitted = self.admit(Some(node), fills);
+        if let Intent::Configure(permit) | Intent::Remove(permit) = &mut instance.intent {
+            *permit = is_admitted.then(|| DisruptionPermit::for_node(node));
         }
+        is_admitted
     }
 
     /// Adds a line for a node, or for an instance without a node, if there is room, or if it fills a place in the MachineSet
     /// `fills`.
     ///
     /// A mark does not tell whether its node fills a place. As many do as there are lines beyond the budget.
-    pub(super) fn admit(&mut self, node: Option<&'a str>, fills: Option<&'a str>) -> bool {
+    pub(super) fn admit(&mut self, node: Option<&'a str>, fills: Option<&str>) -> bool {
         let gone: usize = self.places.values().map(|places| places.gone).sum();
         let lines = self.out.len() + self.further + gone;
         let has_room = match self.phase(node) {
@@ -154,7 +130,7 @@ impl<'a> Ledger<'a> {
         true
     }
 
-    fn phase(&self, node: Option<&str>) -> Phase {
+    pub(super) fn phase(&self, node: Option<&str>) -> Phase {
         match node {
             Some(node) if self.out.contains(node) => Phase::Out,
             Some(node) if self.marked.contains(node) => Phase::Marked,
@@ -180,20 +156,4 @@ pub(super) fn marked<'a>(
         node.is_windows() && ours
     };
     observed.nodes.iter().filter(managed).filter(|node| node.holds_slot()).collect()
-}
-
-/// Nodes that asked for a slot and have none.
-pub(super) fn waiting<'a>(
-    instances: &[Assignment<'a>],
-    observed: &Observed<'_>,
-) -> BTreeSet<&'a str> {
-    let waits =
-        |it: &&Assignment<'a>| matches!(it.intent, Intent::Configure(None) | Intent::Remove(None));
-    let asked = |name: &&str| observed.claims.contains(*name);
-    instances.iter().filter(waits).filter_map(Assignment::node_name).filter(asked).collect()
-}
-
-/// Number of drains given up in a row, by Node name.
-fn times_given_up(nodes: &[NodeFacts]) -> HashMap<&str, u32> {
-    nodes.iter().filter_map(|node| Some((node.name.as_str(), node.given_up()?.times))).collect()
 }

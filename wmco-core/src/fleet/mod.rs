@@ -8,11 +8,12 @@
 //! 3. Each instance gets an [`Intent`], and the reason for it ([`Because`]).
 //! 4. `Replacements` are the Machines that are gone, each until its MachineSet is whole again.
 //! 5. `Ledger` has a line for each Node that is out of service because of us and for each replacement. It admits another
-//!    one while there are fewer lines than the budget. Of the nodes that ask, those go first that are out of service already,
-//!    then those with a mark, then those whose drains were given up less often, then the lower address: each that is
-//!    admitted gets a [`DisruptionPermit`].
-//! 6. Then Machines whose hosts do not let us in get a [`ReplacementPermit`], while the rest of their MachineSet is well and
-//!    the ledger has room, those first that do not work; the others are [`Held`].
+//!    one while there are fewer lines than the budget.
+//! 6. `hand_out` asks it for one candidate after the other, by `Rank`: the nodes that ask, those first that are out of
+//!    service already, then those with a mark, then those whose drains were given up less often; then Machines whose hosts
+//!    do not let us in, those first that do not work; of equals the lower address. A node that is admitted gets a
+//!    [`DisruptionPermit`], a Machine a [`ReplacementPermit`], while the rest of its MachineSet is well; the others are
+//!    [`Held`].
 //!
 //! # Guarantees
 //! - Never more permits than the budget, which includes the Nodes that hold a slot and earlier permits whose mark
@@ -40,6 +41,7 @@ mod evidence;
 mod forgotten;
 mod grants;
 mod guard;
+mod hand_out;
 mod health;
 mod host;
 mod host_names;
@@ -85,7 +87,6 @@ pub use host_names::host_names;
 use hosts::Hosts;
 pub use inputs::{Desired, Observed, RemovalGuard};
 pub use intent::Intent;
-use ledger::Ledger;
 pub use logins::{LoginResult, LoginTry};
 use machine_index::MachineIndex;
 use matching::Matching;
@@ -204,17 +205,14 @@ fn decide<'a>(desired: &Desired<'a>, observed: &Observed<'a>, memory: &Memory) -
     let replaced = Replacements::of(&health, &out.instances);
     let marked = ledger::marked(&out.instances, &made, observed);
     out.disrupted = marked.iter().map(|node| node.name.as_str()).collect();
-    let mut ledger = Ledger::of(&health, &replaced, &marked, &out.instances);
-    ledger.hand_out(&health, &replaced, &mut out.instances);
     let keys = provisioned::forgotten_keys(desired.machines, observed, &replaced);
     out.forgotten_keys.extend(keys);
     out.notices.extend(notice::of_replaced(desired.machines, &replaced));
     out.replacing = replaced.remembered();
     out.changes.extend(replaced.off_record(&health));
-    out.waiting = ledger::waiting(&out.instances, observed);
+    let granted = hand_out::hand_out(&health, replaced, &marked, &mut out);
     // What keeps a whole cluster waiting is told by itself.
-    let waits = notice::of_slots(&out, memory).filter(|_| !desired.blocked);
-    replacing::hand_out(&health, replaced, ledger, &mut out);
+    let waits = notice::of_slots(&out, &granted, memory).filter(|_| !desired.blocked);
     out.notices.extend(waits);
     out.notices.extend(notice::of_left(&health, &out));
     let rotation = out.rotation.iter();

@@ -149,10 +149,13 @@ pub struct Others {
     pub count: usize,
 }
 
-/// Notice about Nodes that wait for a slot, and who holds the slots.
-pub(super) fn of_slots(out: &Assignments<'_>, memory: &Memory) -> Option<Notice> {
-    let permitted = out.instances.iter().filter(|it| it.intent.permit().is_some());
-    let granted = memory.grants().nodes().chain(permitted.filter_map(Assignment::node_name));
+/// Notice about Nodes that wait for a slot, and who holds the slots; `granted` are those with a permit of this pass.
+pub(super) fn of_slots(
+    out: &Assignments<'_>,
+    granted: &BTreeSet<&str>,
+    memory: &Memory,
+) -> Option<Notice> {
+    let granted = memory.grants().nodes().chain(granted.iter().copied());
     let wanted = out.instances.iter().filter(|it| it.is_wanted());
     let wanted: BTreeSet<&str> = wanted.filter_map(Assignment::node_name).collect();
     let marked = out.disrupted.iter().map(|node| {

@@ -69,10 +69,16 @@ impl Replacements {
     }
 
     /// Adds a replacement in this MachineSet.
-    pub(super) fn begin(&mut self, machine: &Machine, set: &str, of: Option<MachinesThen>) {
+    pub(super) fn begin(
+        &mut self,
+        machine: &Machine,
+        set: &str,
+        of: Option<MachinesThen>,
+    ) -> Replacement {
         let MachineFacts { name, uid, .. } = &machine.facts;
         let begun = Replacement { set: set.to_owned(), uid: Some(uid.clone()), of };
-        self.0.insert(name.clone(), begun);
+        self.0.insert(name.clone(), begun.clone());
+        begun
     }
 
     /// Number of slots that replacements hold.

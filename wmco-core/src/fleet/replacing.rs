@@ -12,81 +12,92 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::health::{Health, works};
 use super::ledger::Ledger;
 use super::replacements::{Replacements, is_gone};
-use super::{
-    Assignment, Assignments, Because, Held, Intent, Memory, Replacement, ReplacementPermit,
-    UserData,
-};
+use super::{Assignment, Assignments, Because, Held, Intent, Memory, ReplacementPermit, UserData};
 use crate::facts::{MachineSetFacts, NodeFacts};
 use crate::host_record::{HostRecord, KnownHosts, RecordChange};
 use crate::limits;
 use crate::login_keys::{KeyState, LoginKeys};
 use crate::machines::{Machine, Machines, Unfit, key};
 
-/// Gives permits to Machines whose hosts refuse our key, as long as the `ledger` has room. A Machine that does not work
-/// fills the place that its MachineSet holds because of it.
-pub(super) fn hand_out<'a, 'b: 'a>(
+/// The Machines whose hosts do not let us in, by the number of their instance.
+pub(super) struct Refusing<'a>(BTreeMap<usize, &'a Machine>);
+
+impl<'a> Refusing<'a> {
+    /// Finds them, and clears the record of those that are no longer to be replaced.
+    pub(super) fn of(health: &Health<'a>, out: &mut Assignments<'_>) -> Self {
+        let Health { desired, memory, machines, .. } = *health;
+        let stranded = out.rotation.as_ref().map(|rotation| rotation.stranded(memory));
+        let refuses = |assignment: &Assignment<'_>| {
+            let address = &assignment.address;
+            desired.keys.is_some()
+                && matches!(assignment.intent, Intent::Configure(_))
+                && (memory.is_refused(address)
+                    || stranded.as_ref().is_some_and(|stranded| stranded.contains(address)))
+        };
+        let refusing = out.instances.iter().enumerate().filter(|(_, it)| refuses(it));
+        let refusing = refusing.filter_map(|(number, it)| {
+            let machine = machines.with_key(&it.address)?;
+            Some((number, machine))
+        });
+        let refusing = Self(refusing.collect());
+        no_longer(health, &refusing.names(), out);
+        refusing
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Numbers of their instances.
+    pub(super) fn numbers(&self) -> impl Iterator<Item = usize> {
+        self.0.keys().copied()
+    }
+
+    fn names(&self) -> BTreeSet<&'a str> {
+        self.0.values().map(|machine| machine.facts.name.as_str()).collect()
+    }
+}
+
+/// Decides about the Machine of the instance with this number. What begins is put on record first.
+pub(super) fn decide<'a, 'b: 'a>(
+    number: usize,
+    gate: &Gate<'a>,
     health: &Health<'a>,
-    mut replaced: Replacements,
-    mut ledger: Ledger<'a>,
+    replaced: &mut Replacements,
+    ledger: &mut Ledger<'a>,
     out: &mut Assignments<'b>,
 ) {
-    let Health { desired, observed, memory, machines, .. } = *health;
-    let stranded = out.rotation.as_ref().map(|rotation| rotation.stranded(memory));
-    let refuses = |assignment: &Assignment<'_>| {
-        let address = &assignment.address;
-        desired.keys.is_some()
-            && matches!(assignment.intent, Intent::Configure(_))
-            && (memory.is_refused(address)
-                || stranded.as_ref().is_some_and(|stranded| stranded.contains(address)))
-    };
-    let refusing = out.instances.iter().enumerate().filter(|(_, it)| refuses(it));
-    let refusing = refusing.filter_map(|(number, assignment)| {
-        Some((number, assignment, machines.with_key(&assignment.address)?))
+    let Health { desired, observed, .. } = *health;
+    let Some(assignment) = out.instances.get_mut(number) else { return };
+    let Some(machine) = health.machines.with_key(&assignment.address) else { return };
+    let name = machine.facts.name.as_str();
+    let begun = replaced.contains(name) || replaced.waits_for(assignment, health).is_some();
+    let decided = gate.set_for(machine, assignment, health, replaced).and_then(|set| {
+        if !begun && desired.blocked {
+            return Err(Held::ClusterUnfit);
+        }
+        if !begun && !ledger.admit(assignment.node_name(), None) {
+            return Err(Held::Budget);
+        }
+        let of = health.machines_of(&set.name);
+        let begun = replaced.begin(machine, &set.name, of);
+        let record = observed.hosts.record(&assignment.address);
+        let is_noted =
+            record.is_some_and(|it| it.replacement_machine_set.as_ref() == Some(&set.name));
+        // What is noted of the MachineSet may be old: the Machine may have waited since.
+        if !is_noted || record.is_some_and(|it| it.machines_before != of) {
+            let change = RecordChange::ToReplace { set: set.name.clone(), of };
+            out.changes.insert(assignment.address.clone(), change);
+        }
+        if is_noted { Ok(begun) } else { Err(Held::RecordDue) }
     });
-    let mut refusing: Vec<_> =
-        refusing.map(|(number, it, machine)| (health.is_healthy(it), number, machine)).collect();
-    // Instances that do not work come first: their deletion disrupts nothing.
-    refusing.sort_by_key(|(healthy, number, _)| (*healthy, *number));
-    let names: BTreeSet<&str> = refusing.iter().map(|it| it.2.facts.name.as_str()).collect();
-    no_longer(health, &names, out);
-    if refusing.is_empty() {
-        return;
-    }
-    let gate = Gate::of(health, &names, replaced.successors(health), &out.instances);
-    for (_, number, machine) in refusing {
-        let name = machine.facts.name.as_str();
-        let Some(assignment) = out.instances.get(number) else { continue };
-        let begun = replaced.contains(name) || replaced.waits_for(assignment, health).is_some();
-        let decided = match gate.set_for(machine, assignment, health, &replaced) {
-            Ok(_) if !begun && desired.blocked => Err(Held::ClusterUnfit),
-            Ok(_) if !begun && !ledger.admit(assignment.node_name(), None) => Err(Held::Budget),
-            Ok(set) => {
-                let of = health.machines_of(&set.name);
-                replaced.begin(machine, &set.name, of);
-                let address = key(name);
-                let record = observed.hosts.record(&address);
-                let is_noted =
-                    record.is_some_and(|it| it.replacement_machine_set.as_ref() == Some(&set.name));
-                // What is noted of the MachineSet may be old: the Machine may have waited since.
-                if !is_noted || record.is_some_and(|it| it.machines_before != of) {
-                    let set = set.name.clone();
-                    out.changes.insert(address, RecordChange::ToReplace { set, of });
-                }
-                if is_noted { Ok(set) } else { Err(Held::RecordDue) }
-            }
-            held => held,
-        };
-        let Some(assignment) = out.instances.get_mut(number) else { continue };
-        match decided {
-            Err(held) => assignment.because = Because::ReplacementHeld(held),
-            Ok(set) => {
-                let uid = &machine.facts.uid;
-                let (of, set) = (health.machines_of(&set.name), set.name.clone());
-                let begun = Replacement { set, uid: Some(uid.clone()), of };
-                out.replacing.insert(name.to_owned(), begun);
-                assignment.intent = Intent::Replace(ReplacementPermit::for_machine(name, uid));
-                assignment.because = Because::LoginRefused;
-            }
+    match decided {
+        Err(held) => assignment.because = Because::ReplacementHeld(held),
+        Ok(begun) => {
+            out.replacing.insert(name.to_owned(), begun);
+            let permit = ReplacementPermit::for_machine(name, &machine.facts.uid);
+            assignment.intent = Intent::Replace(permit);
+            assignment.because = Because::LoginRefused;
         }
     }
 }
@@ -116,7 +127,7 @@ fn set_of<'a>(machine: &Machine, machines: &'a Machines) -> Result<&'a MachineSe
 }
 
 /// The conditions for the deletion of a Machine.
-struct Gate<'a> {
+pub(super) struct Gate<'a> {
     /// The MachineSets of all Machines whose hosts refuse our key.
     sets: BTreeMap<&'a str, Siblings<'a>>,
     /// Machines that have taken the place of those that are gone.
@@ -153,18 +164,16 @@ enum Outage {
 }
 
 impl<'a> Gate<'a> {
-    /// Scans everything once; `refusing` are the names of all Machines whose hosts refuse our key.
-    fn of(
+    /// Scans everything once.
+    pub(super) fn of(
         health: &Health<'a>,
-        refusing: &BTreeSet<&'a str>,
+        refusing: &Refusing<'a>,
         successors: BTreeSet<&'a str>,
         instances: &[Assignment<'a>],
     ) -> Self {
-        let owner = |name: &&'a str| {
-            let machine = &health.machines.get(name)?.facts;
-            Some(machine.machine_set.as_ref()?.name.as_str())
-        };
-        let sets: BTreeSet<&str> = refusing.iter().filter_map(owner).collect();
+        let owner = |machine: &&'a Machine| Some(machine.facts.machine_set.as_ref()?.name.as_str());
+        let sets: BTreeSet<&str> = refusing.0.values().filter_map(owner).collect();
+        let refusing = refusing.names();
         let is_unhealthy = |sibling: &&&Machine| {
             let name = sibling.facts.name.as_str();
             let assignment = health.assignment(sibling, instances);

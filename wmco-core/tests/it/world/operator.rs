@@ -1,7 +1,6 @@
 //! A model of the operator around the planners: what it remembers, and how a decision about the fleet is carried out.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::convert::Infallible;
 use std::net::Ipv4Addr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,14 +9,13 @@ use jiff::Timestamp;
 use wmco_core::digest::Sha256;
 use wmco_core::facts::NodeFacts;
 use wmco_core::fleet::{self, Assignment, Intent, LoginResult, LoginTry, Patience};
-use wmco_core::host_record::KnownHosts;
 use wmco_core::limits;
 use wmco_core::login_keys::LoginKeys;
 use wmco_core::machines::Machines;
-use wmco_core::pass::{self, Pass, UserNames, pass};
+use wmco_core::pass::{self, Pass, pass};
 
 use super::World;
-use super::worker::Worker;
+use super::worker::{Unencrypted, Worker};
 
 /// How long hosts have to refuse its key.
 pub(super) const REFUSED_FOR: Duration = Duration::from_secs(3);
@@ -185,26 +183,6 @@ impl World {
     pub(crate) fn operator_is_settled(&self) -> bool {
         let mut workers = self.operator.instances.values();
         workers.all(Worker::is_settled)
-    }
-}
-
-/// User names are as people wrote them: what the encryption leaves to read is tested with real keys.
-struct Unencrypted;
-
-impl UserNames for Unencrypted {
-    type Error = Infallible;
-
-    fn sealed(
-        &mut self,
-        _: &Assignment<'_>,
-        _: &KnownHosts,
-        _: &LoginKeys,
-    ) -> Result<Option<String>, Infallible> {
-        Ok(Some("sealed".to_owned()))
-    }
-
-    fn opened(&self, text: &str) -> Option<String> {
-        Some(text.to_owned())
     }
 }
 

@@ -4,10 +4,15 @@
 //! nothing known of the host and of pods, so that nothing old is acted on, and continues
 //! as long as plans say [`Next::Now`]. A failed action ends it.
 
+use std::convert::Infallible;
+
 use jiff::Timestamp;
 use wmco_core::facts::NodeFacts;
 use wmco_core::fleet::Assignment;
+use wmco_core::host_record::KnownHosts;
+use wmco_core::login_keys::LoginKeys;
 use wmco_core::node::{AttemptedStep, FailureKind, InstanceInputs, Next, Rest, Wake, WorkerState};
+use wmco_core::pass::UserNames;
 use wmco_core::reach::{Reach, Unreachable, reach};
 
 use super::World;
@@ -161,4 +166,24 @@ impl Asleep {
 /// Whether people list it, or did.
 fn is_of_entry(instance: &Assignment<'_>) -> bool {
     wmco_core::machines::name_in(&instance.address).is_none()
+}
+
+/// User names are as people wrote them: what the encryption leaves to read is tested with real keys.
+pub(super) struct Unencrypted;
+
+impl UserNames for Unencrypted {
+    type Error = Infallible;
+
+    fn sealed(
+        &mut self,
+        _: &Assignment<'_>,
+        _: &KnownHosts,
+        _: &LoginKeys,
+    ) -> Result<Option<String>, Infallible> {
+        Ok(Some("sealed".to_owned()))
+    }
+
+    fn opened(&self, text: &str) -> Option<String> {
+        Some(text.to_owned())
+    }
 }
