@@ -70,6 +70,9 @@ fn main() {
             drop(black_box(InstanceInputs::of(assignment, release, observed.hosts, login)));
         }
     });
+    row("a whole pass", &|fleet| {
+        let _ = black_box(fleet.pass());
+    });
     row("preview of all plans", &|fleet| {
         let (assignments, observed) = (fleet.assignments(), fleet.observed());
         let (desired, now) = (fleet.desired(), Timestamp::UNIX_EPOCH);

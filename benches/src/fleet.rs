@@ -1,17 +1,21 @@
 //! Clusters of any size, in which every Windows node is listed, configured and recorded.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::convert::Infallible;
 use std::net::Ipv4Addr;
 use std::sync::Arc;
+use std::time::Duration;
 
 use wmco_core::cluster_identity::ClusterIdentity;
 use wmco_core::digest::Sha256;
 use wmco_core::facts::NodeFacts;
-use wmco_core::fleet::{Assignments, Desired, Observed, reconcile};
+use wmco_core::fleet::{Assignment, Assignments, Desired, Memory, Observed, reconcile};
 use wmco_core::host_record::{HostRecord, KnownHosts};
 use wmco_core::instances::{Entries, Resolutions, parse};
+use wmco_core::login_keys::LoginKeys;
 use wmco_core::names;
 use wmco_core::node::Release;
+use wmco_core::pass::{UserNames, World, pass};
 
 /// The input of a pass.
 pub struct Fleet {
@@ -98,6 +102,20 @@ impl Fleet {
         reconcile(&self.desired(), &self.observed())
     }
 
+    /// Carries out a whole pass, and returns how many workers have work.
+    pub fn pass(&self) -> usize {
+        let keys = LoginKeys::one(Sha256::of(b"key"));
+        let reported = BTreeMap::new();
+        let world = World {
+            desired: Desired { keys: Some(&keys), ..self.desired() },
+            observed: self.observed(),
+            release: Some(&self.release),
+            release_to_leave: None,
+            reported: &reported,
+        };
+        pass(&mut Memory::default(), &world, &mut Sealed, Duration::ZERO).work.len()
+    }
+
     /// Reads the data that a pass reads, without deciding anything.
     pub fn look(&self) -> usize {
         let node = |node: &NodeFacts| {
@@ -119,6 +137,26 @@ impl Fleet {
     /// Returns all Nodes.
     pub fn nodes(&self) -> &[NodeFacts] {
         &self.nodes
+    }
+}
+
+/// User names as they are on record.
+struct Sealed;
+
+impl UserNames for Sealed {
+    type Error = Infallible;
+
+    fn sealed(
+        &mut self,
+        _: &Assignment<'_>,
+        _: &KnownHosts,
+        _: &LoginKeys,
+    ) -> Result<Option<String>, Infallible> {
+        Ok(Some("sealed".to_owned()))
+    }
+
+    fn opened(&self, _: &str) -> Option<String> {
+        Some("core".to_owned())
     }
 }
 

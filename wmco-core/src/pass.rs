@@ -79,6 +79,57 @@ pub struct Work {
 }
 
 /// Decides about all instances, and what follows for their workers. Times are those of the clock of `memory`.
+///
+/// ```
+/// use std::collections::BTreeMap;
+/// use std::convert::Infallible;
+/// use std::sync::Arc;
+/// use std::time::Duration;
+///
+/// use wmco_core::cluster_identity::ClusterIdentity;
+/// use wmco_core::digest::Sha256;
+/// use wmco_core::fleet::{Assignment, Desired, Memory, Observed};
+/// use wmco_core::host_record::KnownHosts;
+/// use wmco_core::instances::{Resolutions, parse};
+/// use wmco_core::login_keys::LoginKeys;
+/// use wmco_core::node::Release;
+/// use wmco_core::pass::{UserNames, World, pass};
+///
+/// struct Sealed;
+///
+/// impl UserNames for Sealed {
+///     type Error = Infallible;
+///
+///     fn sealed(
+///         &mut self,
+///         _: &Assignment<'_>,
+///         _: &KnownHosts,
+///         _: &LoginKeys,
+///     ) -> Result<Option<String>, Infallible> {
+///         Ok(Some("encrypted".to_owned()))
+///     }
+///
+///     fn opened(&self, _: &str) -> Option<String> {
+///         None
+///     }
+/// }
+///
+/// // One host is listed, and nothing is known of it.
+/// let entries = parse([("10.0.0.5", "username=core")], &Resolutions::default());
+/// let keys = LoginKeys::one(Sha256::of(b"public key"));
+/// let cluster = ClusterIdentity::new("11111111-aaaa");
+/// let release = Arc::new(Release::new("2.0.0", Sha256::of(b"agent"), cluster));
+/// let world = World {
+///     desired: Desired { keys: Some(&keys), ..Desired::new(Some(&entries), "2.0.0") },
+///     observed: Observed::new(&[]),
+///     release: Some(&release),
+///     release_to_leave: None,
+///     reported: &BTreeMap::new(),
+/// };
+/// let out = pass(&mut Memory::default(), &world, &mut Sealed, Duration::ZERO);
+/// // What is needed to clean it is put on record before anything is done there.
+/// assert!(out.records.contains_key("10.0.0.5") && out.work.is_empty());
+/// ```
 pub fn pass<'a, N: UserNames>(
     memory: &mut Memory,
     world: &World<'a>,
