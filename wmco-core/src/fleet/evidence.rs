@@ -15,9 +15,33 @@ pub(super) struct Evidence<'a> {
     made_from: NodesOfHosts,
 }
 
-/// Numbers of Nodes by the number of a host, each pair once: the first host at an address of the Node, or the one that the
-/// Node claims to be made from. Sorted by host and then by the Node's name, so that the order of a cache does not matter.
-type NodesOfHosts = Vec<(usize, usize)>;
+/// Numbers of Nodes by the number of a host: the first host at an address of the Node, or the one that the Node claims to
+/// be made from. Those of a host are sorted by name, so that the order of a cache does not matter.
+#[derive(Default)]
+struct NodesOfHosts {
+    nodes: Vec<usize>,
+    /// Where those of a host begin; those of the next one follow.
+    begin: Vec<usize>,
+}
+
+impl NodesOfHosts {
+    fn of(mut pairs: Vec<(usize, usize)>, hosts: usize, nodes: &[NodeFacts]) -> Self {
+        pairs.sort_unstable_by_key(|(host, node)| (*host, nodes.get(*node).map(|it| &it.name)));
+        // A Node may have an address twice, as its name and as its internal name.
+        pairs.dedup();
+        let mut begin = Vec::with_capacity(hosts + 1);
+        for (at, (host, _)) in pairs.iter().enumerate() {
+            begin.resize(begin.len().max(host + 1), at);
+        }
+        begin.resize(hosts + 1, pairs.len());
+        Self { nodes: pairs.into_iter().map(|(_, node)| node).collect(), begin }
+    }
+
+    fn get(&self, host: usize) -> &[usize] {
+        let range = self.begin.get(host).zip(self.begin.get(host + 1));
+        range.and_then(|(begin, end)| self.nodes.get(*begin..*end)).unwrap_or_default()
+    }
+}
 
 impl<'a> Evidence<'a> {
     /// Scans each Node once.
@@ -26,9 +50,10 @@ impl<'a> Evidence<'a> {
         let mut evidence = Self {
             nodes: Vec::with_capacity(nodes.len()),
             on_record: vec![None; count],
-            at: Vec::with_capacity(count),
-            made_from: Vec::new(),
+            at: NodesOfHosts::default(),
+            made_from: NodesOfHosts::default(),
         };
+        let (mut all_at, mut all_made_from) = (Vec::with_capacity(nodes.len()), Vec::new());
         for (number, facts) in nodes.iter().enumerate() {
             let node = Node::read(number, facts, made);
             evidence.nodes.push(node);
@@ -39,19 +64,16 @@ impl<'a> Evidence<'a> {
             let ipv4_of = |host: &usize| hosts.numbered(*host).and_then(|host| host.ipv4);
             let at = facts.addresses.iter().filter_map(|shown| hosts.first_at(shown));
             let at = at.filter(|host| !made.is_ignored_elsewhere(facts, ipv4_of(host)));
-            evidence.at.extend(at.map(|host| (host, number)));
+            all_at.extend(at.map(|host| (host, number)));
             let made_from = node.origin().and_then(|origin| hosts.number_of(origin));
             // The Machine API's statement about the Node outranks it, and Nodes of Machines get no origin from us.
             let made_from = made_from.filter(|host| {
                 node.kind != Kind::FromMachine && !made.is_elsewhere(facts, ipv4_of(host))
             });
-            evidence.made_from.extend(made_from.map(|host| (host, number)));
+            all_made_from.extend(made_from.map(|host| (host, number)));
         }
-        for pairs in [&mut evidence.at, &mut evidence.made_from] {
-            pairs.sort_unstable_by_key(|(host, node)| (*host, nodes.get(*node).map(|it| &it.name)));
-            // A Node may have an address twice, as its name and as its internal name.
-            pairs.dedup();
-        }
+        evidence.at = NodesOfHosts::of(all_at, count, nodes);
+        evidence.made_from = NodesOfHosts::of(all_made_from, count, nodes);
         evidence
     }
 
@@ -75,10 +97,8 @@ impl<'a> Evidence<'a> {
         self.nodes_of(&self.made_from, host.number)
     }
 
-    fn nodes_of(&self, pairs: &[(usize, usize)], host: usize) -> impl Iterator<Item = Node<'a>> {
-        let begin = pairs.partition_point(|(before, _)| *before < host);
-        let rest = pairs.iter().skip(begin).take_while(move |(it, _)| *it == host);
-        rest.filter_map(|(_, number)| self.node(*number))
+    fn nodes_of(&self, of: &NodesOfHosts, host: usize) -> impl Iterator<Item = Node<'a>> {
+        of.get(host).iter().filter_map(|number| self.node(*number))
     }
 
     fn node(&self, number: usize) -> Option<Node<'a>> {
