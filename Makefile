@@ -9,6 +9,8 @@ FMT_FLAGS ?=
 # Property tests: one seed, so that a run says the same twice; another number searches elsewhere.
 export PROPTEST_RNG_SEED ?= 20261121
 FUZZ_SECONDS ?= 60
+ALIKE_REF ?= main
+ALIKE_CLUSTERS ?= 200000
 # PROPTEST_CASES=20000 tries more of each property in a round.
 SEARCH_ROUNDS ?= 1
 FLAKY_RUNS ?= 20
@@ -30,7 +32,7 @@ PUBLISHED := -p kube-testserver -p wmco-core -p wmco-csr -p wmco-services -p wmc
 # What operators asked of the API in tests, for the comparison with their rights.
 ACCESS = $(abspath $(or $(CARGO_TARGET_DIR),target))/access
 
-.PHONY: help demo test test-quick search flaky features publishable e2e fmt lint doc deploy book fuzz bench wicd setup
+.PHONY: help demo test test-quick search flaky features publishable e2e fmt lint doc deploy book fuzz alike bench wicd setup
 
 help: ## This list.
 	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 12
@@ -100,6 +102,10 @@ deploy: ## The files in deploy, for people who have no program of ours yet.
 book: ## The users' book, as target/book/index.html.
 	@scripts/setup.sh build book
 	$${CARGO_TARGET_DIR:-target}/tools/bin/mdbook build docs
+
+alike: ## Whether the planner decides as it did at the commit ALIKE_REF, for ALIKE_CLUSTERS random clusters.
+	@scripts/setup.sh build
+	scripts/alike.sh $(ALIKE_REF) $(ALIKE_CLUSTERS)
 
 fuzz: ## Each fuzz target for FUZZ_SECONDS.
 	@scripts/setup.sh build fuzz

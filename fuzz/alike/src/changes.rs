@@ -2,10 +2,11 @@
 
 use std::net::Ipv4Addr;
 
+use after::names;
 use serde_json::{Map, Value, json};
 
 use crate::cluster::{
-    Cluster, any_host, any_ip, created, dns, machine, name, named, our, owned_by, owner, pin, set,
+    Cluster, any_host, any_ip, created, dns, machine, name, named, owned_by, owner, pin, set,
 };
 use crate::rng::Rng;
 
@@ -74,10 +75,11 @@ impl Cluster {
         if line.contains("with a disruption permit") {
             let node = self.nodes.iter_mut().find(|it| Some(named(it)) == node);
             if let Some(node) = node.filter(|_| rng.chance(60)) {
-                node["metadata"]["labels"][our("upgrading")] = "true".into();
+                node["metadata"]["labels"][names::UPGRADING_LABEL] = "true".into();
                 if rng.chance(80) {
                     node["spec"]["unschedulable"] = true.into();
-                    node["metadata"]["annotations"][our("cordoned")] = "by-operator".into();
+                    node["metadata"]["annotations"][names::CORDONED_ANNOTATION] =
+                        "by-operator".into();
                 }
             }
         } else if line.contains(": replace") {
@@ -222,7 +224,7 @@ fn show_address(it: &mut Cluster, rng: &mut Rng) {
 fn claim_origin(it: &mut Cluster, rng: &mut Rng) {
     let address = it.some_address(rng);
     if let Some(node) = it.some_node(rng) {
-        toggle(&mut node["metadata"]["annotations"], &our("instance"), &address);
+        toggle(&mut node["metadata"]["annotations"], names::INSTANCE_ANNOTATION, &address);
     }
 }
 
@@ -231,19 +233,19 @@ fn relabel(it: &mut Cluster, rng: &mut Rng) {
     let Some(node) = it.some_node(rng) else { return };
     let labels = &mut node["metadata"]["labels"];
     if is_ours {
-        toggle(labels, &our("byoh"), "true");
+        toggle(labels, names::BYOH_LABEL, "true");
     } else {
-        labels["kubernetes.io/os"] = if is_linux { "linux" } else { "windows" }.into();
+        labels[names::OS_LABEL] = if is_linux { "linux" } else { names::OS_WINDOWS }.into();
     }
 }
 
 fn mark(it: &mut Cluster, rng: &mut Rng) {
     let by = *rng.pick(&[None, Some("by-operator"), Some("by-others")]);
     let Some(node) = it.some_node(rng) else { return };
-    let is_marked = toggle(&mut node["metadata"]["labels"], &our("upgrading"), "true");
+    let is_marked = toggle(&mut node["metadata"]["labels"], names::UPGRADING_LABEL, "true");
     node["spec"]["unschedulable"] = (is_marked && by.is_some()).into();
     let by = by.filter(|_| is_marked);
-    node["metadata"]["annotations"][our("cordoned")] = by.unwrap_or_default().into();
+    node["metadata"]["annotations"][names::CORDONED_ANNOTATION] = by.unwrap_or_default().into();
 }
 
 fn ready(it: &mut Cluster, rng: &mut Rng) {
@@ -255,7 +257,7 @@ fn ready(it: &mut Cluster, rng: &mut Rng) {
 fn version(it: &mut Cluster, rng: &mut Rng) {
     let version = *rng.pick(&["1.0.0", "2.0.0"]);
     if let Some(node) = it.some_node(rng) {
-        toggle(&mut node["metadata"]["annotations"], &our("version"), version);
+        toggle(&mut node["metadata"]["annotations"], names::VERSION_ANNOTATION, version);
     }
 }
 
@@ -263,7 +265,7 @@ fn give_up(it: &mut Cluster, rng: &mut Rng) {
     let times = rng.below(4);
     if let Some(node) = it.some_node(rng) {
         let text = format!("{times} 1970-01-01T00:00:00Z");
-        node["metadata"]["annotations"][our("drain-given-up")] = text.into();
+        node["metadata"]["annotations"][names::DRAIN_GIVEN_UP_ANNOTATION] = text.into();
     }
 }
 
@@ -366,7 +368,7 @@ fn change_machine(it: &mut Cluster, rng: &mut Rng) {
             machine["status"]["nodeRef"] = if number == 0 { Value::Null } else { node };
         }
         5 => machine["status"]["phase"] = phase.into(),
-        6 => drop(toggle(&mut machine["metadata"]["labels"], &our("ignore"), "true")),
+        6 => drop(toggle(&mut machine["metadata"]["labels"], names::IGNORE_LABEL, "true")),
         _ => machine["metadata"]["uid"] = format!("u-5{number}").into(),
     }
 }
@@ -378,7 +380,7 @@ fn change_set(it: &mut Cluster, rng: &mut Rng) {
         1 => one["spec"]["replicas"] = rng.below(4).into(),
         2 => {
             let labels = &mut one["spec"]["template"]["spec"]["metadata"]["labels"];
-            *labels = json!({our("ignore"): "true"});
+            *labels = json!({(names::IGNORE_LABEL): "true"});
         }
         _ => one["spec"]["replicas"] = 2.into(),
     }

@@ -6,14 +6,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::Ipv4Addr;
 
+use after::names;
 use serde_json::{Value, json};
 
 use crate::rng::Rng;
 
 const HOSTS: usize = 6;
-
-/// The domain of our labels and annotations.
-pub const OURS: &str = "windowsmachineconfig.openshift.io";
 
 /// What one pass goes by.
 #[derive(Clone, Debug, Default)]
@@ -76,17 +74,13 @@ pub fn machine(host: usize) -> String {
     format!("m-{}", host + 1)
 }
 
-pub fn our(name: &str) -> String {
-    format!("{OURS}/{name}")
-}
-
 pub fn created(minute: usize) -> String {
     format!("2026-01-01T00:{minute:02}:00Z")
 }
 
 pub fn set(name: &str, replicas: usize) -> Value {
     let value = json!({"userDataSecret": {"name": "windows-user-data"}});
-    let labels = json!({"machine.openshift.io/os-id": "Windows"});
+    let labels = json!({(names::MACHINE_OS_LABEL): names::OS_ID_WINDOWS});
     json!({
         "metadata": {"name": name, "uid": format!("u-{name}")},
         "spec": {"replicas": replicas, "template": {
@@ -161,7 +155,7 @@ impl Cluster {
         for node in &mut self.nodes {
             if rng.chance(85) {
                 node["status"]["conditions"][0]["status"] = "True".into();
-                node["metadata"]["annotations"][our("version")] = "2.0.0".into();
+                node["metadata"]["annotations"][names::VERSION_ANNOTATION] = "2.0.0".into();
             }
         }
         for machine in &mut self.machines {
@@ -229,27 +223,27 @@ impl Cluster {
         if self.nodes.iter().any(|node| named(node) == name(host)) {
             return;
         }
-        let mut labels = json!({"kubernetes.io/os": "windows"});
+        let mut labels = json!({(names::OS_LABEL): names::OS_WINDOWS});
         let mut notes = json!({});
         if is_made {
             let machine = format!("openshift-machine-api/{}", machine(host));
-            notes["machine.openshift.io/machine"] = machine.into();
+            notes[names::MACHINE_ANNOTATION] = machine.into();
         } else {
-            labels[our("byoh")] = "true".into();
+            labels[names::BYOH_LABEL] = "true".into();
             if rng.chance(80) {
-                notes[our("instance")] = self.address_of(host, false, rng).into();
+                notes[names::INSTANCE_ANNOTATION] = self.address_of(host, false, rng).into();
             }
         }
         if rng.chance(85) {
             let version = if rng.chance(70) { "2.0.0" } else { "1.0.0" };
-            notes[our("version")] = version.into();
-            notes[our("desired-version")] = version.into();
+            notes[names::VERSION_ANNOTATION] = version.into();
+            notes[names::DESIRED_VERSION_ANNOTATION] = version.into();
         }
         if rng.chance(70) {
-            notes[our("username")] = "sealed".into();
+            notes[names::USERNAME_ANNOTATION] = "sealed".into();
         }
         if rng.chance(30) {
-            notes[our("ssh-host-key")] = pin(host).into();
+            notes[names::HOST_KEY_ANNOTATION] = pin(host).into();
         }
         let mut addresses = vec![
             json!({"type": "InternalIP", "address": ip(host)}),
@@ -309,9 +303,9 @@ impl Cluster {
             return;
         }
         let set = if rng.chance(75) { "s" } else { "t" };
-        let mut labels = json!({"machine.openshift.io/os-id": "Windows"});
+        let mut labels = json!({(names::MACHINE_OS_LABEL): names::OS_ID_WINDOWS});
         if rng.chance(4) {
-            labels[our("ignore")] = "true".into();
+            labels[names::IGNORE_LABEL] = "true".into();
         }
         let mut metadata = json!({
             "name": machine(host), "uid": format!("u-{}", host + 1), "labels": labels,
