@@ -93,6 +93,16 @@ fn a_host_without_a_node_is_not_cleaned_while_a_broken_entry_may_be_it() {
     assert!(outcome.is_ok(), "{outcome:#?}");
 }
 
+/// A ghost that a run of `safety` found: a successor that people asked to leave alone did not count as one that works.
+#[test]
+fn a_successor_that_is_left_alone_ends_the_wait_for_it() {
+    let start = Start { hosts: 1, budget: 1, features: 0, configured: true, sets: 2 };
+    let ignored = Event::Of(MachineEvent::Ignore(1));
+    let events = [Event::Key(KeyEvent::Change), Event::Wait, Event::LoseMarks(2), ignored];
+    let outcome = after(start, &events).run(ROUNDS);
+    assert!(outcome.is_ok(), "{outcome:#?}");
+}
+
 /// A broken promise that a run of `convergence` found: by its other address, which nobody knew to be its
 /// own yet, a host got the daemon of a version that its Node had not been told.
 #[test]

@@ -212,8 +212,11 @@ impl World {
     pub(super) fn see_ready(&mut self, nodes: &[NodeFacts], machines: &Machines) {
         let ready = nodes.iter().filter(|node| node.ready);
         self.seen_ready.extend(ready.map(|node| (node.uid.clone(), self.now)));
+        // People answer for one that they ask to leave alone (MACH20).
         let works = |machine: &Machine| {
-            node_of(machine, nodes).is_some_and(|node| node.ready && !node.is_cordoned_by_us())
+            let node = node_of(machine, nodes);
+            machine.facts.is_ignored
+                || node.is_some_and(|node| node.ready && !node.is_cordoned_by_us())
         };
         self.awaiting.retain(|set, others| {
             let mut of_set = machines.iter().filter(|machine| is_of(machine, set));
