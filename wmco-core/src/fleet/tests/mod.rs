@@ -378,10 +378,10 @@ rows! { lines:
         host_keys: vec![TOUCHED], nodes: vec![node(1), node(2)], ..Case::default()
     }.with(|c| {
         c.nodes[1].annotations = c.nodes[0].annotations.clone();
-        c.nodes[1].addresses = c.nodes[0].addresses.clone();
+        c.nodes[1].addresses = vec!["10.0.0.77".into(), "10.0.0.1".into()];
     }) => "10.0.0.1: leave, because nodes win-1 and win-2 claim to stand for it\n\
            10.0.0.1: leave (node win-1), because it is not listed, but may be the node of entry 10.0.0.1\n\
-           10.0.0.1: leave (node win-2), because it is not listed, but may be the node of entry 10.0.0.1";
+           10.0.0.77: leave (node win-2), because it is not listed, but may be the node of entry 10.0.0.1";
     node_of_a_host_whose_address_another_shows: Case {
         listed: vec![entry(1), entry(2)], nodes: vec![node(1), node(2)], ..Case::default()
     }.with(|c| c.nodes[0].addresses.push("10.0.0.2".into()))
