@@ -3,11 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::Ipv4Addr;
 
+use wmco_core::digest::Sha256;
 use wmco_core::facts::{
     MachineAddress, MachineFacts, MachineSetFacts, NodeFacts, Reference, UserDataRef,
 };
 use wmco_core::fleet::{Desired, Observed, held_if_refusing};
 use wmco_core::host_record::{HostRecord, KnownHosts};
+use wmco_core::login_keys::LoginKeys;
 use wmco_core::machines::{Machines, key};
 use wmco_core::names::objects::USER_DATA_SECRET;
 use wmco_core::names::{self, OS_ID_WINDOWS, platforms};
@@ -22,6 +24,7 @@ pub struct MachineFleet {
     hosts: KnownHosts,
     host_names: BTreeMap<String, BTreeSet<String>>,
     everybody: BTreeSet<String>,
+    keys: LoginKeys,
 }
 
 impl MachineFleet {
@@ -46,12 +49,14 @@ impl MachineFleet {
             hosts: KnownHosts::read(records),
             host_names: BTreeMap::new(),
             everybody: (0..size).map(|n| key(&format!("win-{n}"))).collect(),
+            keys: LoginKeys::one(Sha256::of(b"key")),
         }
     }
 
     /// Returns the desired state.
     pub fn desired(&self) -> Desired<'_> {
-        Desired { machines: &self.machines, ..Desired::new(None, VERSION) }
+        let keys = Some(&self.keys);
+        Desired { machines: &self.machines, keys, ..Desired::new(None, VERSION) }
     }
 
     /// Returns the observed state.
@@ -59,9 +64,14 @@ impl MachineFleet {
         Observed { hosts: &self.hosts, host_names: &self.host_names, ..Observed::new(&self.nodes) }
     }
 
-    /// Returns how many replacements wait when every host refuses our key.
+    /// Decides while every host refuses our key.
+    ///
+    /// # Panics
+    /// A replacement does not wait, so this measures something else.
     pub fn all_refuse(&self) -> usize {
-        held_if_refusing(&self.desired(), &self.observed(), &self.everybody).len()
+        let held = held_if_refusing(&self.desired(), &self.observed(), &self.everybody).len();
+        assert_eq!(held, self.everybody.len());
+        held
     }
 }
 

@@ -211,7 +211,8 @@ impl Fleet {
         let out = pass(memory, &world, &mut sealing, running);
         workers.keep_only(&out.workers);
         if let (Some(keys), Some(release)) = (&keys, release) {
-            out.work.into_values().for_each(|work| workers.hand_over(work, keys, release));
+            let keys = keys.parsed();
+            out.work.into_values().for_each(|work| workers.hand_over(work, &keys, release));
         }
         for (address, error) in out.not_sealed {
             problems.insert(error.to_string().into(), Duration::ZERO);

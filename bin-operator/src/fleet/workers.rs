@@ -6,10 +6,10 @@ use std::sync::Arc;
 use tokio::sync::{Notify, watch};
 use tokio::task::JoinHandle;
 use wmco_core::pass::Work;
+use wmco_ssh::PrivateKey;
 
 use crate::claims::Claims;
 use crate::instance::{Executor, Worker, WorkerInputs};
-use crate::keys::Keys;
 use crate::release::PreparedRelease;
 
 /// All workers by the address that their host is listed under.
@@ -22,6 +22,9 @@ pub(super) struct Workers {
     /// Told whenever a worker has ended.
     ended: Arc<Notify>,
 }
+
+/// The keys that are to let us in, shared by all workers.
+type LoginKeys = Arc<[Arc<PrivateKey>]>;
 
 struct AtWork {
     inputs: watch::Sender<Arc<WorkerInputs>>,
@@ -46,15 +49,18 @@ impl Workers {
 
     /// Gives its inputs to the worker of an instance, which begins unless it has to wait for others;
     /// the next pass follows when they have ended.
-    pub(super) fn hand_over(&mut self, work: Work, keys: &Keys, release: &PreparedRelease) {
-        let ending: BTreeSet<&str> = self.ending.keys().map(String::as_str).collect();
-        let has_to_wait = work.has_to_wait_for(&ending);
-        let (keys, contents) = (keys.parsed(), Arc::clone(&release.contents));
+    pub(super) fn hand_over(&mut self, work: Work, keys: &LoginKeys, release: &PreparedRelease) {
+        let address = work.inputs.address.clone();
+        let at_work = self.at_work.get(&address).filter(|worker| !worker.task.is_finished());
+        if at_work.is_none() {
+            let ending: BTreeSet<&str> = self.ending.keys().map(String::as_str).collect();
+            if work.has_to_wait_for(&ending) {
+                return;
+            }
+        }
+        let (keys, contents) = (Arc::clone(keys), Arc::clone(&release.contents));
         let inputs = Arc::new(WorkerInputs { instance: work.inputs, keys, contents });
-        let address = inputs.instance.address.clone();
-        if let Some(worker) = self.at_work.get(&address)
-            && !worker.task.is_finished()
-        {
+        if let Some(worker) = at_work {
             worker.inputs.send_if_modified(|old| {
                 let changed = **old != *inputs;
                 if changed {
@@ -62,9 +68,6 @@ impl Workers {
                 }
                 changed
             });
-            return;
-        }
-        if has_to_wait {
             return;
         }
         let (sender, receiver) = watch::channel(inputs);

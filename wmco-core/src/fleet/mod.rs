@@ -167,7 +167,7 @@ pub fn reconcile<'a>(desired: &Desired<'a>, observed: &Observed<'a>) -> Assignme
 }
 
 /// Why Machines would not be replaced now, by address, if the hosts of all instances at `refusing` refused our keys for as
-/// long as is waited.
+/// long as is waited; none while the keys are unknown.
 pub fn held_if_refusing(
     desired: &Desired<'_>,
     observed: &Observed<'_>,
