@@ -65,8 +65,7 @@ pub(super) fn empty(
         pods.iter().filter(|pod| !pod.is_leaving()).cloned().collect()
     };
     let staying = not_leaving(&pods);
-    // Only a kubelet can end pods, so without a running kubelet there is nothing to wait for.
-    let leaving = !pods.is_empty() && runs(probe, names::host::KUBELET_SERVICE);
+    let leaving = pods.iter().any(|pod| may_still_end(pod, probe, now));
     if staying.is_empty() && !leaving {
         let late = not_leaving(&late);
         if !late.is_empty() && !observed.drain.late_pods_asked {
@@ -92,6 +91,14 @@ pub(super) fn empty(
         Err(super::drain::Unknown) => {}
     }
     Some(plan)
+}
+
+/// Whether a pod may still be ended as its owner wants. Only a kubelet can do that; the daemon may start one while the
+/// pod has its grace period.
+fn may_still_end(pod: &PodFacts, probe: &Probe, now: Timestamp) -> bool {
+    let starts = probe.services.contains_key(names::objects::WICD);
+    runs(probe, names::host::KUBELET_SERVICE)
+        || starts && pod.leaves_by.is_some_and(|ends| now < ends)
 }
 
 /// Whether nothing on the host has changed that its services would notice, so that the node may be put back as it

@@ -93,6 +93,33 @@ fn a_host_without_a_node_is_not_cleaned_while_a_broken_entry_may_be_it() {
     assert!(outcome.is_ok(), "{outcome:#?}");
 }
 
+/// A broken promise that a run of `fault_tolerance` found: pods were leaving when their host restarted, so nothing waited
+/// for them, and its daemon started the kubelet just before the services were removed.
+#[test]
+fn pods_in_their_grace_period_are_waited_for_while_the_kubelet_starts() {
+    let start = Start { hosts: 1, budget: 1, features: 0, configured: true, sets: 0 };
+    let [round, all] = [Event::Round(0), Event::Round(96)];
+    let events = [
+        round,
+        Event::HostRestarts(0),
+        Event::Key(KeyEvent::AddNext),
+        Event::AskRestart(0),
+        Event::FailIn(32),
+        Event::Round(44),
+        Event::Wait,
+        Event::NewServices,
+        round,
+        round,
+        Event::Round(84),
+        Event::Unlist(0),
+        Event::Round(80),
+        round,
+        all,
+    ];
+    let outcome = after(start, &events).run(ROUNDS);
+    assert!(outcome.is_ok(), "{outcome:#?}");
+}
+
 /// A ghost that a run of `safety` found: a successor that people asked to leave alone did not count as one that works.
 #[test]
 fn a_successor_that_is_left_alone_ends_the_wait_for_it() {

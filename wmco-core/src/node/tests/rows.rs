@@ -12,6 +12,11 @@ fn pod(leaving: bool) -> PodFacts {
     PodFacts { namespace, name, uid: "1".into(), created: None, leaves_by }
 }
 
+/// A leaving pod with a grace period.
+fn graceful() -> PodFacts {
+    PodFacts { leaves_by: Some(NOW + SignedDuration::from_secs(30)), ..pod(true) }
+}
+
 fn outdated(case: &mut Case) {
     case.annotate(names::VERSION_ANNOTATION, "1.0.0");
 }
@@ -410,6 +415,21 @@ rows! {
         stop(c, KUBELET_SERVICE);
         c.observed.pods = Some(vec![pod(true)]);
     }) => "apply +remove-daemon patch-node";
+    kubelet_that_the_daemon_may_start_has_the_grace_period_of_its_pods: Case::new()
+        .with(outdated)
+        .emptied()
+        .with(|c| {
+            stop(c, KUBELET_SERVICE);
+            c.observed.pods = Some(vec![graceful()]);
+        }) => "await its pods' departure";
+    nobody_waits_for_a_kubelet_that_nobody_starts: Case::new()
+        .with(outdated)
+        .emptied()
+        .with(|c| {
+            stop(c, KUBELET_SERVICE);
+            c.probe().services.remove(WICD);
+            c.observed.pods = Some(vec![graceful()]);
+        }) => "patch-node";
 
     // Then it is disturbed.
     daemon_goes_before_its_mark: Case::new().with(outdated).emptied()

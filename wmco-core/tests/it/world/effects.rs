@@ -31,7 +31,10 @@ impl World {
             Action::Probe => {
                 self.promise_ours(key, index);
                 let host = self.connect(instance, index).ok_or(Stop::Fail)?;
-                let seen = host.agent.map_or(HostSeen::NoAgent, |agent| probed(host, agent));
+                let seen = match host.agent {
+                    Some(agent) => probed(host, agent),
+                    None => HostSeen::NoAgent,
+                };
                 Outcome::Looked(seen)
             }
             Action::ProbeWithOurs(_) => {
@@ -90,7 +93,7 @@ impl World {
                 self.connect(instance, index).ok_or(Stop::Fail)?;
                 self.apply(work, index.unwrap())?;
                 // The agent's last line is a probe, unless the host goes down meanwhile.
-                let host = &self.hosts[index.unwrap()];
+                let host = &mut self.hosts[index.unwrap()];
                 let up = host.power == Power::On;
                 Outcome::Worked(if up { probed(host, release) } else { HostSeen::Unknown })
             }
@@ -244,6 +247,6 @@ impl World {
     }
 }
 
-fn probed(host: &Host, agent: Release) -> HostSeen {
+fn probed(host: &mut Host, agent: Release) -> HostSeen {
     HostSeen::Probed(Box::new(host.probe(agent)))
 }

@@ -101,6 +101,8 @@ pub(crate) struct Host {
     pub(crate) known: BTreeSet<Ipv4Addr>,
     /// Whether the daemon has a certificate for its Node.
     pub(crate) certificate: bool,
+    /// Ghost: whether its kubelet ran when the operator looked last.
+    pub(crate) kubelet_was_seen: bool,
     /// Ghost: how often its kubelet was started.
     pub(crate) kubelet_starts: u32,
     /// The Machine that it is the host of.
@@ -148,6 +150,7 @@ impl Host {
             registered: false,
             known: BTreeSet::new(),
             certificate: false,
+            kubelet_was_seen: false,
             kubelet_starts: 0,
             machine: None,
             mistaken: false,
@@ -228,7 +231,8 @@ impl Host {
         format!("boot {}", self.boot)
     }
 
-    pub(crate) fn probe(&self, agent: Release) -> Probe {
+    pub(crate) fn probe(&mut self, agent: Release) -> Probe {
+        self.kubelet_was_seen = self.runs(host::KUBELET_SERVICE);
         let agents = self.agent.iter().map(|release| (AGENT.clone(), release.agent()));
         let staged = self.staged.iter().map(|sha| (staged_content(*sha), *sha));
         let staged_agents = self.staged_agents.iter().map(|sha| (staged_agent(*sha), *sha));

@@ -213,12 +213,14 @@ impl World {
     pub(crate) fn promise_host_step(&mut self, index: usize, step: &HostStep) {
         let host = &self.hosts[index];
         let (address, release) = (host.address, self.release);
-        let kubelet_runs = host.runs(host::KUBELET_SERVICE);
         if !is_noticed(step, release) {
             return;
         }
         let Some(node) = self.api.nodes.get(&self.hosts[index].name) else { return };
-        let staying = node.guarded_pods().any(|pod| !pod.is_leaving() || kubelet_runs);
+        // Only a kubelet ends pods. One that started a moment ago has pods to end whose grace period is over.
+        let still_ends =
+            |ends| host.runs(host::KUBELET_SERVICE) && (host.kubelet_was_seen || self.now < ends);
+        let staying = node.guarded_pods().any(|pod| pod.leaves_by.is_none_or(still_ends));
         if staying {
             self.broken.push(format!("{step} on {address} under running pods"));
         } else if !node.facts.unschedulable && node.served {
