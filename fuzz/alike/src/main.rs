@@ -1,7 +1,8 @@
 //! Compares what two versions of the planner decide about the same random clusters: `alike SEED CLUSTERS`.
 //!
 //! A cluster lives for some passes, each planner with a memory of its own, and changes between them. All that a pass tells
-//! is compared as text. The first difference is printed with its cluster, and ends that cluster's life.
+//! is compared as text. A difference ends the life of its cluster. The first one is printed with all of its cluster, some
+//! others with its records.
 
 mod changes;
 mod cluster;
@@ -14,6 +15,9 @@ use rng::Rng;
 
 /// Passes in the life of a cluster.
 const PASSES: usize = 14;
+
+/// Differences that are printed.
+const SHOWN: usize = 30;
 
 /// One version, by the name of its crate. Where its interface is another one, this is written out for each.
 macro_rules! planner {
@@ -155,6 +159,12 @@ fn keys() -> [String; 2] {
     after::keys()
 }
 
+/// The short lines of a text that another one does not have.
+fn print_lines(mark: &str, text: &str, other: &str) {
+    let is_new = |line: &&str| line.len() < 400 && !other.lines().any(|it| it == *line);
+    text.lines().filter(is_new).for_each(|line| println!("{mark}{line}"));
+}
+
 fn main() -> ExitCode {
     use std::time::Duration;
     let mut arguments = std::env::args().skip(1).map(|it| it.parse::<usize>().unwrap_or_default());
@@ -177,6 +187,10 @@ fn main() -> ExitCode {
                 different += 1;
                 if different == 1 {
                     println!("{cluster:#?}\n--- before\n{}\n--- after\n{}", told[0], told[1]);
+                } else if different <= SHOWN {
+                    println!("--- records {:#?}", cluster.host_keys);
+                    print_lines("- ", &told[0], &told[1]);
+                    print_lines("+ ", &told[1], &told[0]);
                 }
                 break;
             }

@@ -40,8 +40,9 @@ pub(super) fn hand_out<'a, 'b: 'a>(
         return granted;
     }
     let mut ledger = Ledger::of(health, &replaced, marked, &out.instances);
-    let works = |number: &usize| out.instances.get(*number).is_some_and(|it| health.is_healthy(it));
-    let machines = refusing.numbers().map(|it| (Rank::Machine { works: works(&it) }, it));
+    let works = |number: usize| out.instances.get(number).is_some_and(|it| health.is_healthy(it));
+    let machines =
+        refusing.numbers().map(|number| (Rank::Machine { works: works(number) }, number));
     let nodes = asking.iter().filter_map(|number| {
         let node = out.instances.get(*number)?.node?;
         let times = node.given_up().map(|given_up| given_up.times);

@@ -8,7 +8,7 @@ use super::Observed;
 use super::ascending::{Ascending, side_by_side};
 use super::by_address::ByAddress;
 use super::host::{Host, forms};
-use super::same_host::{self, SharedKeys};
+use super::same_host;
 use super::unlisted::Unlisted;
 use crate::facts::NodeFacts;
 use crate::instances::Entries;
@@ -56,7 +56,6 @@ impl<'a> Hosts<'a> {
             entries.into_iter().flat_map(with_names)
         };
         let mut hosts = Self::with_capacity(listed().size_hint().0);
-        let mut shared_keys = SharedKeys::default();
         for (address, entry, kept) in side_by_side(listed(), observed.hosts.of_others()) {
             let kept = kept.unwrap_or_default();
             if kept.is_damaged {
@@ -66,7 +65,6 @@ impl<'a> Hosts<'a> {
             match entry {
                 Some((entry, also)) => {
                     let is_never_contacted = never_contacted.at(address).is_some();
-                    shared_keys.add(hosts.all.len(), kept.record);
                     hosts.push(Host::listed(address, entry, also, kept, names, is_never_contacted));
                 }
                 None => hosts.unlisted.push(Unlisted { address, kept, names, successor: None }),
@@ -74,7 +72,7 @@ impl<'a> Hosts<'a> {
         }
         hosts.listed = hosts.all.len();
         same_host::find_former(&mut hosts.all, &mut hosts.unlisted);
-        same_host::find_listed_twice(&mut hosts.all, shared_keys);
+        same_host::find_listed_twice(&mut hosts.all);
         same_host::join_unlisted(&mut hosts.unlisted);
         for host in hosts.all.iter().filter(|host| !host.former.is_empty()) {
             note_node(&mut hosts.by_node, host);

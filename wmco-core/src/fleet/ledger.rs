@@ -68,9 +68,9 @@ impl<'a> Ledger<'a> {
         let room = budget.saturating_sub(begun.len() + replaced.count());
         let further = granted.len().saturating_sub(room);
         let out: BTreeSet<&str> = begun.into_iter().chain(granted.into_iter().take(room)).collect();
-        for instance in instances.iter().filter(|it| !is_configured(it)) {
-            let is_out = instance.node_name().is_some_and(|node| out.contains(node));
-            let set = replaced.waits_for(instance, health).filter(|_| is_out);
+        let is_out = |it: &&Assignment<'_>| it.node_name().is_some_and(|node| out.contains(node));
+        for instance in instances.iter().filter(is_out).filter(|it| !is_configured(it)) {
+            let set = replaced.waits_for(instance, health);
             if let Some(places) = set.and_then(|set| places.get_mut(set)) {
                 places.out += 1;
             }

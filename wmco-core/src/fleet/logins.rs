@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use crate::digest::Sha256;
 use crate::limits;
+use crate::login_keys::LoginKeys;
 
 /// Hosts that refuse our keys or do not answer, with the duration. If this state is lost, work is only delayed.
 ///
@@ -83,6 +84,20 @@ impl Logins {
             }
         };
         self.failed.insert(instance.to_owned(), failed);
+    }
+
+    /// Notes that all logins to the hosts of these instances have ended like this, as long as anybody knows.
+    pub(super) fn have_failed(
+        &mut self,
+        instances: impl IntoIterator<Item = String>,
+        result: LoginResult,
+    ) {
+        let login = LoginTry { at: Ipv4Addr::UNSPECIFIED, keys: LoginKeys::id(&[]) };
+        let ever = Failures { first: Duration::ZERO, last: Duration::MAX, proven: Duration::MAX };
+        let ever = |failed| (result == failed).then_some(ever);
+        let [refused, unanswered] = [LoginResult::Refused, LoginResult::Unanswered].map(ever);
+        let failed = Failed { login, refused, unanswered };
+        self.failed.append(&mut instances.into_iter().map(|instance| (instance, failed)).collect());
     }
 
     /// Forgets instances that are no longer `known`, or that are now tried with another address or other keys.

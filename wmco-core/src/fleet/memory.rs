@@ -126,19 +126,8 @@ impl Memory {
     /// The same, and that the hosts of these instances refuse our keys.
     pub(super) fn of_refusing(instances: &BTreeSet<String>) -> Self {
         let mut memory = Self::of_nothing();
-        for instance in instances {
-            memory.failed_for_long(instance, LoginResult::Refused);
-        }
+        memory.logins.have_failed(instances.iter().cloned(), LoginResult::Refused);
         memory
-    }
-
-    /// Notes that logins to the host of an instance have failed alike for long.
-    pub(super) fn failed_for_long(&mut self, instance: &str, result: LoginResult) {
-        let login = LoginTry { at: Ipv4Addr::UNSPECIFIED, keys: LoginKeys::id(&[]) };
-        let tried = Duration::ZERO..Duration::MAX;
-        for tried in [Duration::ZERO..Duration::ZERO, tried] {
-            self.logins.note(instance, login, result, &tried);
-        }
     }
 
     /// Permits whose marks may not be visible yet.

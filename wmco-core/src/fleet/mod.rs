@@ -5,12 +5,12 @@
 //! 1. It is given what people and the Machine API want ([`Desired`]) and what the world shows ([`Observed`]), and recalls
 //!    what earlier passes left ([`Memory`]): permits whose marks are not visible yet, and how long hosts have failed.
 //! 2. `Hosts` says which entries and records are one host, `Matching` which Node is whose.
-//! 3. Each instance gets an [`Intent`], and the reason for it ([`Because`]).
+//! 3. Each instance gets an [`Intent`], and the reason for it.
 //! 4. `Replacements` are the Machines that are gone, each until its MachineSet is whole again.
 //! 5. `Ledger` has a line for each Node that is out of service because of us and for each replacement. It admits another
 //!    one while there are fewer lines than the budget.
-//! 6. `hand_out` asks it for one candidate after the other, by `Rank`: the nodes that ask, those first that are out of
-//!    service already, then those with a mark, then those whose drains were given up less often; then Machines whose hosts
+//! 6. It is asked for one candidate after the other, by `Rank`: the nodes that ask, those first that are out of service
+//!    already, then those with a mark, then those whose drains were given up less often; then Machines whose hosts
 //!    do not let us in, those first that do not work; of equals the lower address. A node that is admitted gets a
 //!    [`DisruptionPermit`], a Machine a [`ReplacementPermit`], while the rest of its MachineSet is well; the others are
 //!    [`Held`].

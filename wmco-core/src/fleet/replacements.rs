@@ -92,7 +92,10 @@ impl Replacements {
         instance: &Assignment<'_>,
         health: &Health<'a>,
     ) -> Option<&'a str> {
-        let set = health.set_of(instance).filter(|_| !works(instance))?;
+        if self.0.is_empty() || works(instance) {
+            return None;
+        }
+        let set = health.set_of(instance)?;
         self.0.values().any(|held| held.set == set).then_some(set)
     }
 

@@ -1,6 +1,13 @@
-//! Finds entries and records of the same host.
+//! Which entries and records are one host.
+//!
+//! A record belongs to the host of one that counts more if both have one [`Identifier`], the better evidence first:
+//!
+//! | both have | but they are of two hosts if |
+//! | --- | --- |
+//! | the address | their keys differ: one host had the address after the other |
+//! | the key and the name | their Nodes differ: a host that has a Node may report any name |
+//! | the key | it has told a name or has something of ours: hosts that were made from one image have one key |
 
-use std::collections::HashSet;
 use std::collections::hash_map::{Entry, HashMap};
 use std::net::Ipv4Addr;
 
@@ -8,93 +15,131 @@ use super::host::Host;
 use super::unlisted::{Former, Unlisted};
 use crate::host_record::{HostRecord, StoredHost};
 
-/// Records that are not listed, by facts that identify their hosts.
-#[derive(Default)]
-struct Index<'a> {
-    by_ipv4: HashMap<Ipv4Addr, Vec<Former<'a>>>,
-    by_identity: HashMap<(&'a str, String), Vec<Former<'a>>>,
-    /// Records without an identity and without a name, by key.
-    nameless: HashMap<&'a str, Vec<Former<'a>>>,
+#[derive(Eq, Hash, PartialEq)]
+enum Identifier<'a> {
+    Address(Ipv4Addr),
+    KeyAndName(&'a str, String),
+    Key(&'a str),
 }
 
-impl<'a> Index<'a> {
-    fn of(records: impl Iterator<Item = Former<'a>>) -> Self {
-        let mut index = Self::default();
-        for former in records {
-            let record = former.record;
-            if let Some(ipv4) = record.ipv4 {
-                index.by_ipv4.entry(ipv4).or_default().push(former);
-            }
-            if let Some(identity) = record.identity() {
-                index.by_identity.entry(identity).or_default().push(former);
-            } else if let Some(pinned) = record.pinned.as_deref().filter(|_| record.is_nameless()) {
-                index.nameless.entry(pinned).or_default().push(former);
-            }
-        }
-        index
+impl<'a> Identifier<'a> {
+    fn all_of(record: &'a HostRecord) -> impl Iterator<Item = Self> {
+        record.ipv4.map(Self::Address).into_iter().chain(Self::with_key(record))
     }
 
-    /// Takes the records of a listed host. A record that matches by identity is taken only once.
+    fn with_key(record: &'a HostRecord) -> impl Iterator<Item = Self> {
+        let key = record.pinned.as_deref().map(Self::Key);
+        Self::key_and_name(record).into_iter().chain(key)
+    }
+
+    fn key_and_name(record: &'a HostRecord) -> Option<Self> {
+        record.identity().map(|(key, name)| Self::KeyAndName(key, name))
+    }
+
+    /// Whether a record that has it is of another host than one that counts more.
+    fn is_of_another(&self, record: &HostRecord, than: &HostRecord) -> bool {
+        let (one, other) = match self {
+            Self::Address(_) => (&record.pinned, &than.pinned),
+            Self::KeyAndName(..) => (&record.node, &than.node),
+            Self::Key(_) => return !record.is_nameless(),
+        };
+        one.as_ref().zip(other.as_ref()).is_some_and(|(one, other)| one != other)
+    }
+}
+
+/// Records that are not listed, by their identifiers.
+#[derive(Default)]
+struct Known<'a>(HashMap<Identifier<'a>, Vec<Former<'a>>>);
+
+impl<'a> Known<'a> {
+    fn add(&mut self, former: Former<'a>) {
+        for by in Identifier::all_of(former.record) {
+            self.0.entry(by).or_default().push(former);
+        }
+    }
+
+    /// Takes the records of a listed host, those that count most first.
     fn take_former_of(&mut self, host: &Host<'a>) -> Vec<Former<'a>> {
         let own = host.kept.record;
         // An entry that does not resolve now still refers to the host in its record.
         let ipv4 = host.ipv4.or_else(|| own?.ipv4);
-        let there = ipv4.and_then(|ipv4| self.by_ipv4.get(&ipv4)).into_iter().flatten().copied();
-        // If both have shown different keys, two hosts had this address one after the other.
-        let pinned = own.and_then(|own| own.pinned.as_ref());
-        let is_other = |record: &HostRecord| {
-            pinned.zip(record.pinned.as_ref()).is_some_and(|(own, its)| own != its)
-        };
-        let mut found: Vec<_> = there.filter(|former| !is_other(former.record)).collect();
+        let mut found = Vec::new();
+        if let Some(at) = ipv4.map(Identifier::Address) {
+            let there = self.0.get(&at).into_iter().flatten().copied();
+            found
+                .extend(there.filter(|it| own.is_none_or(|own| !at.is_of_another(it.record, own))));
+        }
         // Before the first login under this address, the former record at the same address identifies the host.
         let before = found.first().map(|former| former.record);
         if let Some(seen) = own.filter(|own| own.pinned.is_some()).or(before) {
-            // Each record belongs to a single entry's host, so the first host takes them all.
-            let same = seen.identity().and_then(|identity| self.by_identity.remove(&identity));
-            let same = same.into_iter().flatten().filter(|it| it.record.is_same_host(seen));
-            let alike = seen.pinned.as_deref().and_then(|pinned| self.nameless.remove(pinned));
-            let known: HashSet<usize> = found.iter().map(|former| former.number).collect();
-            let elsewhere = same.chain(alike.into_iter().flatten());
-            found.extend(elsewhere.filter(|former| !known.contains(&former.number)));
+            for by in Identifier::with_key(seen) {
+                // Each record belongs to a single entry's host, so the first host takes them all.
+                let same = self.0.remove(&by).into_iter().flatten();
+                let elsewhere = same.filter(|it| ipv4.is_none() || it.record.ipv4 != ipv4);
+                found.extend(elsewhere.filter(|it| !by.is_of_another(it.record, seen)));
+            }
         }
-        // Sorted so that records with a pinned key come first: then a wrong key is a mismatch and not a first use.
-        // A record without a login does not hide one with a login.
+        // A wrong key is to be a mismatch and not a first use; a record without a login hides none with one.
         found.sort_by_key(|it| (it.kept.pin.is_none(), it.record.pinned.is_none()));
         found
     }
 }
 
-/// Finds former records of listed hosts: records with the same address, and records of the same host at another
-/// address.
+/// Finds former records of listed hosts.
 pub(super) fn find_former<'a>(listed: &mut [Host<'a>], unlisted: &mut [Unlisted<'a>]) {
-    let mut records = Unlisted::records(unlisted).peekable();
-    if records.peek().is_none() {
+    let mut known = Known::default();
+    Unlisted::records(unlisted).for_each(|former| known.add(former));
+    if known.0.is_empty() {
         return;
     }
-    let mut index = Index::of(records);
     for host in listed {
-        host.former = index.take_former_of(host);
+        host.former = known.take_former_of(host);
         for former in &host.former {
             goes_on(unlisted, *former, host.kept);
         }
     }
 }
 
+/// The first record with each identifier, which counts more than those that follow, and whose it is.
+struct First<'a, T>(HashMap<Identifier<'a>, (T, &'a HostRecord)>);
+
+impl<'a, T: Copy> First<'a, T> {
+    /// Whose a record is that `of` has: that of an earlier one, if they are of one host.
+    fn same(&mut self, by: Identifier<'a>, record: &'a HostRecord, of: T) -> Option<T> {
+        match self.0.entry(by) {
+            Entry::Vacant(first) => {
+                first.insert((of, record));
+                None
+            }
+            Entry::Occupied(first) => {
+                let (whose, than) = *first.get();
+                Some(whose).filter(|_| !first.key().is_of_another(record, than))
+            }
+        }
+    }
+}
+
 /// Finds entries that lead to one host by different addresses. The entry with a recorded Node keeps the host.
-pub(super) fn find_listed_twice(listed: &mut [Host<'_>], shared_keys: SharedKeys<'_>) {
-    let mut first: HashMap<_, (usize, &HostRecord)> = HashMap::new();
-    let sharing = shared_keys.sorted();
+pub(super) fn find_listed_twice(listed: &mut [Host<'_>]) {
+    // Nearly all hosts have keys of their own.
+    let mut with_key: HashMap<&str, usize> = HashMap::with_capacity(listed.len());
+    let keys = || listed.iter().filter_map(|host| host.kept.record?.pinned.as_deref());
+    keys().for_each(|key| *with_key.entry(key).or_default() += 1);
+    if with_key.len() == keys().count() {
+        return;
+    }
+    let shares_key = |own: &HostRecord| {
+        own.pinned.as_deref().and_then(|key| with_key.get(key)).is_some_and(|count| *count > 1)
+    };
+    let mut first = First(HashMap::new());
     for has_node in [true, false] {
-        for number in &sharing {
-            let Some(host) = listed.get_mut(*number) else { continue };
+        for host in &mut *listed {
             let record = host.kept.record.filter(|own| own.node.is_some() == has_node);
-            let Some((record, identity)) = record.and_then(|own| Some((own, own.identity()?)))
-            else {
-                continue;
-            };
-            let (kept, other) = *first.entry(identity).or_insert((host.number, record));
-            if kept != host.number && record.is_same_host(other) {
-                host.listed_first = Some(kept);
+            let record = record.filter(|own| shares_key(own));
+            if let Some((own, by)) =
+                record.and_then(|own| Some((own, Identifier::key_and_name(own)?)))
+            {
+                host.listed_first = first.same(by, own, host.number);
             }
         }
     }
@@ -103,63 +148,24 @@ pub(super) fn find_listed_twice(listed: &mut [Host<'_>], shared_keys: SharedKeys
 /// Joins records of one host. A host that was listed again and removed before its first record was deleted has two
 /// records. If both were processed, the second worker would find a host that no longer matches its record.
 pub(super) fn join_unlisted(unlisted: &mut [Unlisted<'_>]) {
-    let mut shared_keys = SharedKeys::default();
-    for it in Unlisted::records(unlisted) {
-        shared_keys.add(it.number, Some(it.record));
-    }
-    let sharing = shared_keys.sorted().into_iter();
-    let records = sharing.filter_map(|number| unlisted.get(number)?.former(number));
-    let mut records: Vec<_> = records.map(|it| (it, it.record.identity())).collect();
-    records.sort_by_key(|(it, identity)| {
-        (identity.is_none(), it.record.node.is_none(), it.kept.pin.is_none())
+    let mut records: Vec<_> = Unlisted::records(unlisted).collect();
+    records.sort_by_cached_key(|it| {
+        (it.record.identity().is_none(), it.record.node.is_none(), it.kept.pin.is_none())
     });
-    let mut at: HashMap<_, Former<'_>> = HashMap::new();
-    let mut with_key: HashMap<&str, Former<'_>> = HashMap::new();
-    let mut first: HashMap<_, Former<'_>> = HashMap::new();
-    for (it, identity) in records {
-        let record = it.record;
-        let there = record.ipv4.map(|ipv4| (ipv4, record.pinned.as_deref()));
-        let there = there.map(|place| *at.entry(place).or_insert(it));
-        let same = identity.map(|identity| *first.entry(identity).or_insert(it));
-        let same = same.filter(|kept| record.is_same_host(kept.record));
-        let alike = record.pinned.as_deref().map(|key| *with_key.entry(key).or_insert(it));
-        // A record without a name had one login, and no work was done there yet.
-        let alike = alike.filter(|_| record.is_nameless());
-        let others = there.into_iter().chain(same).chain(alike);
-        if let Some(kept) = others.into_iter().find(|kept| kept.number != it.number) {
+    let mut first = First(HashMap::new());
+    for it in records {
+        // A host without a key may have been at an address before or after one with a key, so both are cleaned.
+        let is_cleaned_with =
+            |kept: &Former<'_>| it.record.pinned.is_some() == kept.record.pinned.is_some();
+        let same = Identifier::all_of(it.record)
+            .map(|by| first.same(by, it.record, it).filter(is_cleaned_with));
+        if let Some(kept) = same.fold(None, Option::or) {
             goes_on(unlisted, it, kept.kept);
         }
     }
 }
 
-/// Numbers of records that share their key with another record; records without a key count as sharing. All other
-/// records belong to distinct hosts.
-#[derive(Default)]
-pub(super) struct SharedKeys<'a> {
-    /// The first record with a key, until a second one is added.
-    first: HashMap<Option<&'a str>, Option<usize>>,
-    sharing: Vec<usize>,
-}
-
-impl<'a> SharedKeys<'a> {
-    pub(super) fn add(&mut self, number: usize, record: Option<&'a HostRecord>) {
-        let Some(record) = record else { return };
-        match self.first.entry(record.pinned.as_deref()) {
-            Entry::Vacant(first) => drop(first.insert(Some(number))),
-            Entry::Occupied(mut first) => {
-                self.sharing.extend(first.get_mut().take());
-                self.sharing.push(number);
-            }
-        }
-    }
-
-    fn sorted(mut self) -> Vec<usize> {
-        self.sharing.sort_unstable();
-        self.sharing
-    }
-}
-
-/// Records that a host continues under another address, with the data `kept` there. The first such address counts.
+/// Notes that a host continues under another address, with the data `kept` there. The first such address counts.
 fn goes_on<'a>(unlisted: &mut [Unlisted<'a>], former: Former<'a>, kept: StoredHost<'a>) {
     if let Some(one) = unlisted.get_mut(former.number) {
         one.successor.get_or_insert(kept);

@@ -127,12 +127,10 @@ impl Case {
         memory.grants = Grants { nodes: now(&self.granted), machines: now(&self.replaced) };
         memory.unready.since = self.unready.iter().map(since).collect();
         memory.replacing = begun.collect();
-        for name in &self.refused {
-            memory.failed_for_long(&key(name), LoginResult::Refused);
-        }
-        for address in &self.unanswered {
-            memory.failed_for_long(address, LoginResult::Unanswered);
-        }
+        let refused = self.refused.iter().map(|name| key(name));
+        memory.logins.have_failed(refused, LoginResult::Refused);
+        let unanswered = self.unanswered.iter().map(|address| (*address).to_owned());
+        memory.logins.have_failed(unanswered, LoginResult::Unanswered);
         // Somebody else answers.
         let other = LoginTry { at: [10, 0, 0, 99].into(), keys: LoginKeys::id(&[]) };
         let tried = Duration::ZERO..Duration::ZERO;

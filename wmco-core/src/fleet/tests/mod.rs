@@ -122,6 +122,7 @@ macro_rules! rows {
 mod also;
 mod blocked;
 mod guard;
+mod identity;
 mod machines;
 mod notices;
 mod records;

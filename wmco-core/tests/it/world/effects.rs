@@ -31,10 +31,8 @@ impl World {
             Action::Probe => {
                 self.promise_ours(key, index);
                 let host = self.connect(instance, index).ok_or(Stop::Fail)?;
-                let seen = match host.agent {
-                    Some(agent) => probed(host, agent),
-                    None => HostSeen::NoAgent,
-                };
+                let agent = host.agent;
+                let seen = agent.map_or(HostSeen::NoAgent, |agent| probed(host, agent));
                 Outcome::Looked(seen)
             }
             Action::ProbeWithOurs(_) => {
