@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeSet, HashSet};
 
-use super::unlisted::Unlisted;
+use super::identity::Unlisted;
 use super::{Assignments, Notice, Observed};
 use crate::host_record::HostRecord;
 use crate::instances::Jump;

@@ -4,13 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::net::Ipv4Addr;
 
 use super::because::first;
-use super::claimed::ClaimedEntries;
-use super::evidence::Evidence;
-use super::host::{Host, forms};
-use super::hosts::Hosts;
-use super::machine_index::MachineIndex;
-use super::matching::Matching;
-use super::node::{Kind, Node, shows};
+use super::identity::{ClaimedEntries, Host, Hosts, Identities, Kind, Node, forms, shows};
 use super::{Assignment, Assignments, Because, Intent, Observed, shown_address};
 use crate::facts::NodeFacts;
 use crate::host_record::RecordChange;
@@ -20,24 +14,20 @@ use crate::names;
 /// Decides about every recorded host and every Node of ours without an entry. `look_due` is an entry that is about
 /// to be contacted for the first time.
 pub(super) fn decide<'a>(
-    hosts: &Hosts<'a>,
-    made: &MachineIndex<'a>,
-    evidence: &Evidence<'a>,
-    matching: &Matching<'a>,
+    known: &Identities<'a, '_>,
     observed: &Observed<'a>,
     look_due: Option<&'a str>,
     out: &mut Assignments<'a>,
 ) {
     let is_ours =
-        |node: &Node<'_>| node.kind == Kind::FromEntry && matching.host_of(*node).is_none();
-    let nodes: Vec<Node<'a>> = evidence.nodes().iter().copied().filter(is_ours).collect();
+        |node: &Node<'_>| node.kind == Kind::FromEntry && known.matching.host_of(*node).is_none();
+    let nodes: Vec<Node<'a>> = known.evidence.nodes().iter().copied().filter(is_ours).collect();
+    let hosts = known.hosts;
     if nodes.is_empty() && hosts.left().is_empty() {
         return;
     }
     let leaving = Leaving {
-        hosts,
-        made,
-        matching,
+        known,
         observed,
         entries: ClaimedEntries::of(hosts),
         of_machines: names_of_machines(observed),
@@ -55,9 +45,7 @@ pub(super) fn decide<'a>(
 
 /// Inputs of the decision.
 struct Leaving<'a, 'b> {
-    hosts: &'b Hosts<'a>,
-    made: &'b MachineIndex<'a>,
-    matching: &'b Matching<'a>,
+    known: &'b Identities<'a, 'b>,
     observed: &'b Observed<'a>,
     entries: ClaimedEntries<'a, 'b>,
     /// Names of Machines' hosts, in all forms in lower case.
@@ -75,7 +63,7 @@ impl<'a> Leaving<'a, '_> {
     /// Decides about a recorded host that is not listed: it is cleaned, and its Node is deleted if it has one.
     fn host(&self, host: &Host<'a>, out: &mut Assignments<'a>) {
         let Some(record) = host.kept.record.filter(|record| !record.is_untouched()) else { return };
-        let stand = self.matching.stand(host);
+        let stand = self.known.matching.stand(host);
         let node = stand.node().map(|node| node.facts);
         let (entries, ipv4, may_be) = (&self.entries, record.ipv4, Because::may_be_listed);
         let because = first(&[
@@ -84,7 +72,7 @@ impl<'a> Leaving<'a, '_> {
             &|| self.called_as_listed(node?, ipv4).map(may_be),
             &|| self.also_listed(host.address, ipv4).map(may_be),
             &|| entries.broken_one_of(host.address, ipv4, node.is_some()).map(may_be),
-            &|| self.made.address_of_machine(ipv4?),
+            &|| self.known.machines.address_of_machine(ipv4?),
             &|| self.look_due(record.pinned.as_deref()),
         ]);
         let because = because.unwrap_or(Because::Unlisted);
@@ -93,7 +81,7 @@ impl<'a> Leaving<'a, '_> {
 
     /// Decides about a Node of ours that belongs to no listed or recorded host.
     fn node(&self, node: Node<'a>, at: &NodesAt<'a>, out: &mut Assignments<'a>) {
-        let contested = self.matching.contested_host_of(node);
+        let contested = self.known.matching.contested_host_of(node);
         let (origin, node) = (node.origin(), node.facts);
         let (ipv4, shown) = (usable_ipv4(node), shown_address(node));
         let (known, may_be) = (self.observed.hosts, Because::may_be_listed);
@@ -102,11 +90,11 @@ impl<'a> Leaving<'a, '_> {
         let username = node.annotation(names::USERNAME_ANNOTATION).filter(|_| origin.is_none());
         let adoptable = ipv4.zip(username);
         let because = first(&[
-            &|| self.hosts.numbered(contested?).map(|host| may_be(host.address)),
+            &|| self.known.hosts.numbered(contested?).map(|host| may_be(host.address)),
             &|| self.entries.claimed_by(node).map(may_be),
-            &|| self.hosts.called(node).map(|host| may_be(host.address)),
+            &|| self.known.hosts.called(node).map(|host| may_be(host.address)),
             &|| self.entries.broken_one_of(origin.unwrap_or(&node.name), ipv4, true).map(may_be),
-            &|| self.made.address_of_machine(ipv4?),
+            &|| self.known.machines.address_of_machine(ipv4?),
             // No record says that it was listed, and its kubelet may have written our label.
             &|| self.is_behind(node, ipv4).then_some(Because::MachineBehind),
             &|| {
@@ -160,15 +148,15 @@ impl<'a> Leaving<'a, '_> {
 
     /// Whether a Node that looks listed may be a Machine's.
     fn is_behind(&self, node: &NodeFacts, ipv4: Option<Ipv4Addr>) -> bool {
-        self.made.is_ignored(node, ipv4)
-            || self.made.may_be_behind(node)
+        self.known.machines.is_ignored(node, ipv4)
+            || self.known.machines.may_be_behind(node)
             || self.of_machines.contains(&node.name.to_lowercase())
     }
 
     /// The entry that the Node of a recorded host at `ipv4` may belong to, by its name. A reported name does not
     /// protect a Node that has the address of its own host; a listed name does.
     fn called_as_listed(&self, node: &NodeFacts, ipv4: Option<Ipv4Addr>) -> Option<&'a str> {
-        let entry = self.hosts.called(node)?;
+        let entry = self.known.hosts.called(node)?;
         let is_there = ipv4.is_some_and(|ipv4| shows(node, ipv4));
         (!is_there || entry.is_called_by_list(node)).then_some(entry.address)
     }

@@ -1,23 +1,14 @@
 //! Decides about each entry.
 
 use super::because::first;
-use super::evidence::Evidence;
-use super::host::Host;
-use super::hosts::Hosts;
-use super::machine_index::MachineIndex;
-use super::matching::{Matching, NodeOfHost};
+use super::identity::{Host, Identities, NodeOfHost};
 use super::{Assignment, Assignments, Because, Intent};
 use crate::host_record::RecordChange;
 
 /// Decides about all listed hosts. Returns the address of a host that is to be configured and is about to be
 /// contacted for the first time.
-pub(super) fn decide<'a>(
-    hosts: &Hosts<'a>,
-    made: &MachineIndex<'a>,
-    evidence: &Evidence<'a>,
-    matching: &Matching<'a>,
-    out: &mut Assignments<'a>,
-) -> Option<&'a str> {
+pub(super) fn decide<'a>(known: &Identities<'a, '_>, out: &mut Assignments<'a>) -> Option<&'a str> {
+    let Identities { hosts, machines, evidence, matching } = known;
     // The entry that has an address, by the number of the first host there.
     let mut taken: Vec<Option<&str>> = vec![None; hosts.listed().len()];
     let mut look_due = None;
@@ -32,7 +23,7 @@ pub(super) fn decide<'a>(
             }
             let address = host.address;
             let left = first(&[
-                &|| made.address_of_machine(host.ipv4?),
+                &|| machines.address_of_machine(host.ipv4?),
                 &|| host.is_pending().then_some(Because::NamePending),
                 &|| host.first_at_ipv4.is_none().then_some(Because::EntryBroken),
                 &|| stand.obstacle(),

@@ -35,42 +35,23 @@
 mod ascending;
 mod because;
 mod blocked;
-mod by_address;
-mod claimed;
-mod evidence;
+mod budget;
 mod forgotten;
-mod grants;
 mod guard;
-mod hand_out;
-mod health;
-mod host;
-mod host_names;
-mod hosts;
+mod identity;
 mod inputs;
 mod intent;
 mod leaving;
-mod ledger;
 mod listed;
-mod logins;
-mod machine_index;
-mod matching;
-mod max_unavailable;
 mod memory;
-mod node;
 mod notice;
 mod permit;
 mod provisioned;
 mod replacement;
-mod replacements;
-mod replacing;
 mod rotation;
-mod same_host;
 mod slot_waits;
 #[cfg(test)]
 mod tests;
-mod unlisted;
-mod unready;
-mod user_data;
 
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
@@ -81,24 +62,18 @@ use serde::{Serialize, Serializer};
 
 use ascending::Ascending;
 pub use because::{Because, Held};
-use evidence::Evidence;
-use health::Health;
-pub use host_names::host_names;
-use hosts::Hosts;
+use budget::{Health, Replacements};
+pub use budget::{MaxUnavailable, NoMaxUnavailable};
+pub use identity::host_names;
+use identity::{Hosts, Identities, MachineIndex};
 pub use inputs::{Desired, Observed, RemovalGuard};
 pub use intent::Intent;
-pub use logins::{LoginResult, LoginTry};
-use machine_index::MachineIndex;
-use matching::Matching;
-pub use max_unavailable::{MaxUnavailable, NoMaxUnavailable};
-pub use memory::{Memory, Patience};
+pub use memory::{LoginResult, LoginTry, Memory, Patience};
 pub use notice::{Hold, Notice, Others, Topic};
 pub use permit::{DisruptionPermit, ReplacementPermit};
 pub use replacement::Replacement;
-use replacements::Replacements;
 pub use rotation::Rotation;
 pub use slot_waits::{SlotWait, SlotWaits};
-use user_data::UserData;
 
 use crate::facts::NodeFacts;
 use crate::host_record::{HostRecord, KnownHosts, RecordChange};
@@ -203,14 +178,14 @@ fn decide<'a>(desired: &Desired<'a>, observed: &Observed<'a>, memory: &Memory) -
     });
     let health = Health::of(desired, observed, memory, &out.instances);
     let replaced = Replacements::of(&health, &out.instances);
-    let marked = ledger::marked(&out.instances, &made, observed);
+    let marked = budget::marked(&out.instances, &made, observed);
     out.disrupted = marked.iter().map(|node| node.name.as_str()).collect();
     let keys = provisioned::forgotten_keys(desired.machines, observed, &replaced);
     out.forgotten_keys.extend(keys);
     out.notices.extend(notice::of_replaced(desired.machines, &replaced));
     out.replacing = replaced.remembered();
     out.changes.extend(replaced.off_record(&health));
-    let granted = hand_out::hand_out(&health, replaced, &marked, &mut out);
+    let granted = budget::hand_out(&health, replaced, &marked, &mut out);
     // What keeps a whole cluster waiting is told by itself.
     let waits = notice::of_slots(&out, &granted, memory).filter(|_| !desired.blocked);
     out.notices.extend(waits);
@@ -229,11 +204,10 @@ fn by_entries<'a>(
     made: &MachineIndex<'a>,
     out: &mut Assignments<'a>,
 ) {
-    let evidence = Evidence::of(observed.nodes, hosts, made);
-    let matching = Matching::of(hosts, &evidence);
-    let look_due = listed::decide(hosts, made, &evidence, &matching, out);
-    leaving::decide(hosts, made, &evidence, &matching, observed, look_due, out);
-    out.notices.extend(notice::of_claims(hosts, &evidence, &matching, out));
+    let known = Identities::of(hosts, made, observed.nodes);
+    let look_due = listed::decide(&known, out);
+    leaving::decide(&known, observed, look_due, out);
+    out.notices.extend(notice::of_claims(&known, out));
     out.forgotten_keys = forgotten::keys(&hosts.unlisted, observed, out);
     out.notices.extend(forgotten::notices(&hosts.unlisted, &out.forgotten_keys));
 }

@@ -7,11 +7,8 @@ use jiff::SignedDuration;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::evidence::Evidence;
-use super::health::Health;
-use super::hosts::Hosts;
-use super::matching::{Matching, NodeOfHost};
-use super::replacements::Replacements;
+use super::budget::{Health, Replacements};
+use super::identity::{Identities, NodeOfHost};
 use super::{Assignment, Assignments, Because, Held, Memory, Rotation};
 use crate::facts::NodeFacts;
 use crate::host_record::HostRecord;
@@ -169,12 +166,8 @@ pub(super) fn of_slots(
 }
 
 /// Notices about Nodes with conflicting claims.
-pub(super) fn of_claims(
-    hosts: &Hosts<'_>,
-    evidence: &Evidence<'_>,
-    matching: &Matching<'_>,
-    out: &Assignments<'_>,
-) -> BTreeSet<Notice> {
+pub(super) fn of_claims(known: &Identities<'_, '_>, out: &Assignments<'_>) -> BTreeSet<Notice> {
+    let Identities { hosts, evidence, matching, .. } = known;
     let mut notices = BTreeSet::new();
     for host in hosts.listed() {
         let Some(owner) = matching.stand(host).node() else { continue };

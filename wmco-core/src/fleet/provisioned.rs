@@ -4,10 +4,8 @@ use std::cell::LazyCell;
 use std::collections::HashSet;
 
 use super::because::first;
-use super::hosts::Hosts;
-use super::machine_index::MachineIndex;
-use super::node::shows;
-use super::replacements::Replacements;
+use super::budget::Replacements;
+use super::identity::{Hosts, MachineIndex, shows};
 use super::{Assignment, Assignments, Because, Intent, Observed};
 use crate::facts::NodeFacts;
 use crate::host_record::HostRecord;

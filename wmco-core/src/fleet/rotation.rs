@@ -9,7 +9,8 @@ use std::collections::BTreeSet;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::{Assignment, Desired, Memory, UserData};
+use super::memory::UserData;
+use super::{Assignment, Desired, Memory};
 use crate::host_record::{HostRecord, KnownHosts, StoredHost};
 use crate::login_keys::{KeyExchange, KeyState, LoginKeys};
 use crate::machines::{Machine, Unfit, key};

@@ -1,11 +1,8 @@
 //! The input of a decision, as tests write it.
 
-use std::time::Duration;
-
 use super::*;
 use crate::digest::Sha256;
-use crate::fleet::grants::Grants;
-use crate::fleet::user_data::UserDataSince;
+use crate::fleet::memory::Remembered;
 
 /// What there is and what is asked for.
 #[derive(Clone, Default)]
@@ -108,34 +105,10 @@ impl Case {
 
     /// What passes before left.
     fn memory(&self) -> Memory {
-        let now = |names: &[&str]| {
-            names.iter().map(|name| ((*name).to_owned(), Duration::ZERO)).collect()
-        };
-        let begun = self.replacing.iter().map(|(name, uid)| {
-            let (set, uid) = ("win".to_owned(), Some((*uid).to_owned()));
-            ((*name).to_owned(), Replacement { set, uid, of: None })
-        });
-        let since = |name: &&str| ((*name).to_owned(), (String::new(), Duration::ZERO));
-        let mut memory = Memory::of_nothing();
-        let settled = memory.patience.refused;
-        let right = match self.user_data.unwrap_or(UserData::Settled) {
-            UserData::Due => None,
-            UserData::Fresh => Some(settled),
-            UserData::Settled => Some(Duration::ZERO),
-        };
-        memory.user_data = UserDataSince(right.map(|since| (String::new(), since)));
-        memory.grants = Grants { nodes: now(&self.granted), machines: now(&self.replaced) };
-        memory.unready.since = self.unready.iter().map(since).collect();
-        memory.replacing = begun.collect();
-        let refused = self.refused.iter().map(|name| key(name));
-        memory.logins.have_failed(refused, LoginResult::Refused);
-        let unanswered = self.unanswered.iter().map(|address| (*address).to_owned());
-        memory.logins.have_failed(unanswered, LoginResult::Unanswered);
-        // Somebody else answers.
-        let other = LoginTry { at: [10, 0, 0, 99].into(), keys: LoginKeys::id(&[]) };
-        let tried = Duration::ZERO..Duration::ZERO;
-        memory.logins.note("other", other, LoginResult::Accepted, &tried);
-        memory
+        let Self { granted, replaced, replacing, unready, refused, unanswered, .. } = self;
+        let user_data = self.user_data.unwrap_or(UserData::Settled);
+        Remembered { granted, replaced, replacing, unready, refused, unanswered, user_data }
+            .memory()
     }
 
     /// Node names with a permit.

@@ -2,6 +2,7 @@
 
 use std::net::Ipv4Addr;
 
+use super::memory::UserData;
 use super::*;
 use crate::facts::{MachineFacts, MachineSetFacts};
 use crate::instances::{Resolutions, Unresolved, parse};

@@ -8,18 +8,18 @@ use crate::names;
 
 /// A Node with facts read from it.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Node<'a> {
+pub(in crate::fleet) struct Node<'a> {
     /// Its number among all Nodes of the pass.
-    pub(super) number: usize,
-    pub(super) facts: &'a NodeFacts,
-    pub(super) kind: Kind,
+    pub(in crate::fleet) number: usize,
+    pub(in crate::fleet) facts: &'a NodeFacts,
+    pub(in crate::fleet) kind: Kind,
     /// Its copy of the pinned key of its host.
-    pub(super) key_copy: Option<&'a str>,
+    pub(in crate::fleet) key_copy: Option<&'a str>,
 }
 
 /// The origin of a Node.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) enum Kind {
+pub(in crate::fleet) enum Kind {
     /// A Windows node made from an entry.
     FromEntry,
     /// A Windows node of a Machine.
@@ -41,7 +41,7 @@ impl<'a> Node<'a> {
     }
 
     /// The listed address that the Node was made from, by its annotation.
-    pub(super) fn origin(&self) -> Option<&'a str> {
+    pub(in crate::fleet) fn origin(&self) -> Option<&'a str> {
         self.facts.annotation(names::INSTANCE_ANNOTATION)
     }
 }
@@ -62,6 +62,6 @@ impl Kind {
 }
 
 /// Whether a Node has an address.
-pub(super) fn shows(node: &NodeFacts, ipv4: Ipv4Addr) -> bool {
+pub(in crate::fleet) fn shows(node: &NodeFacts, ipv4: Ipv4Addr) -> bool {
     node.addresses.iter().any(|shown| shown.parse() == Ok(ipv4))
 }

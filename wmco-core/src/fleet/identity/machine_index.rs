@@ -3,13 +3,13 @@
 use std::collections::HashMap;
 use std::net::Ipv4Addr;
 
-use super::Because;
 use crate::facts::NodeFacts;
+use crate::fleet::Because;
 use crate::machines::{Machine, Machines, Unfit, internal_ipv4};
 use crate::names;
 
 /// All Machines. One with the ignore label is no instance, and still has its address and its Node.
-pub(super) struct MachineIndex<'a> {
+pub(in crate::fleet) struct MachineIndex<'a> {
     machines: &'a Machines,
     /// By address, whatever their phase.
     at: HashMap<Ipv4Addr, Vec<&'a Machine>>,
@@ -20,7 +20,7 @@ pub(super) struct MachineIndex<'a> {
 }
 
 impl<'a> MachineIndex<'a> {
-    pub(super) fn of(machines: &'a Machines) -> Self {
+    pub(in crate::fleet) fn of(machines: &'a Machines) -> Self {
         let mut made = Self {
             machines,
             at: HashMap::new(),
@@ -44,7 +44,7 @@ impl<'a> MachineIndex<'a> {
     }
 
     /// All Machines without the ignore label, sorted by name.
-    pub(super) fn machines(&self) -> impl Iterator<Item = &'a Machine> + use<'a> {
+    pub(in crate::fleet) fn machines(&self) -> impl Iterator<Item = &'a Machine> + use<'a> {
         self.machines.iter().filter(|machine| !is_ignored(machine))
     }
 
@@ -54,13 +54,13 @@ impl<'a> MachineIndex<'a> {
     }
 
     /// Why nothing else at an address is touched, if a Machine has the address.
-    pub(super) fn address_of_machine(&self, ipv4: Ipv4Addr) -> Option<Because> {
+    pub(in crate::fleet) fn address_of_machine(&self, ipv4: Ipv4Addr) -> Option<Because> {
         let machine = self.at.get(&ipv4)?.first().filter(|machine| !is_ignored(machine))?;
         Some(Because::AddressOfMachine { machine: machine.facts.name.clone() })
     }
 
     /// Whether a Machine with the ignore label has this Node or this address.
-    pub(super) fn is_ignored(&self, node: &NodeFacts, ipv4: Option<Ipv4Addr>) -> bool {
+    pub(in crate::fleet) fn is_ignored(&self, node: &NodeFacts, ipv4: Option<Ipv4Addr>) -> bool {
         let at = ipv4.and_then(|ipv4| self.at.get(&ipv4)).into_iter().flatten().copied();
         self.of_node(node).chain(at).any(is_ignored)
     }
@@ -78,20 +78,24 @@ impl<'a> MachineIndex<'a> {
 
     /// Whether a Machine may own a Node that looks listed: a Machine refers to the Node's name, or the Node names
     /// its Machine.
-    pub(super) fn may_be_behind(&self, node: &NodeFacts) -> bool {
+    pub(in crate::fleet) fn may_be_behind(&self, node: &NodeFacts) -> bool {
         let named = named_by(node).and_then(|name| self.machines.get(name));
         named.is_some() || self.is_referred_to_by_name(node)
     }
 
     /// Whether a Machine without the ignore label refers to the Node's name, as to the Node or to a deleted one.
-    pub(super) fn is_referred_to_by_name(&self, node: &NodeFacts) -> bool {
+    pub(in crate::fleet) fn is_referred_to_by_name(&self, node: &NodeFacts) -> bool {
         let named = self.with_name.get(node.name.as_str());
         named.and_then(|machines| machines.first()).is_some_and(|machine| !is_ignored(machine))
     }
 
     /// Another Machine with a host at the address of `machine`, even with the ignore label. A Machine that is being
     /// deleted does not count, because it gives its address back.
-    pub(super) fn beside(&self, machine: &Machine, ipv4: Ipv4Addr) -> Option<&'a Machine> {
+    pub(in crate::fleet) fn beside(
+        &self,
+        machine: &Machine,
+        ipv4: Ipv4Addr,
+    ) -> Option<&'a Machine> {
         let mut others = self.at.get(&ipv4).into_iter().flatten().copied();
         others.find(|other| {
             other.facts.name != machine.facts.name && (other.instance.is_ok() || is_ignored(other))
@@ -100,7 +104,7 @@ impl<'a> MachineIndex<'a> {
 
     /// Another Machine that refers to the Node of `machine`, even with the ignore label, or to a deleted Node of
     /// the same name.
-    pub(super) fn sharing_node(&self, machine: &Machine) -> Option<&'a Machine> {
+    pub(in crate::fleet) fn sharing_node(&self, machine: &Machine) -> Option<&'a Machine> {
         let node = machine.facts.node.as_ref()?;
         let (uid, name) = (node.uid.as_str(), node.name.as_str());
         let by_uid = self.with_node.get(uid).into_iter().flatten();
@@ -110,21 +114,28 @@ impl<'a> MachineIndex<'a> {
     }
 
     /// Another Machine at an address of a Node.
-    pub(super) fn at_node(&self, machine: &Machine, node: &NodeFacts) -> Option<&'a Machine> {
+    pub(in crate::fleet) fn at_node(
+        &self,
+        machine: &Machine,
+        node: &NodeFacts,
+    ) -> Option<&'a Machine> {
         let mut shown = node.addresses.iter().filter_map(|shown| shown.parse().ok());
         shown.find_map(|ipv4| self.beside(machine, ipv4))
     }
 
     /// Whether a Machine owns a Node: a Machine refers to it, or the Node says so and nothing contradicts it. The
     /// Node of a Machine with the ignore label may be listed.
-    pub(super) fn is_behind(&self, node: &NodeFacts) -> bool {
+    pub(in crate::fleet) fn is_behind(&self, node: &NodeFacts) -> bool {
         let named = named_by(node).and_then(|name| self.machines.get(name));
         self.of_node(node).any(|machine| !is_ignored(machine))
             || node.belongs_to_machine() && !named.is_some_and(is_ignored)
     }
 
     /// The Nodes that Machines refer to, by UID.
-    pub(super) fn nodes<'n>(&self, nodes: &'n [NodeFacts]) -> HashMap<&'n str, &'n NodeFacts> {
+    pub(in crate::fleet) fn nodes<'n>(
+        &self,
+        nodes: &'n [NodeFacts],
+    ) -> HashMap<&'n str, &'n NodeFacts> {
         if self.with_node.is_empty() {
             return HashMap::new();
         }

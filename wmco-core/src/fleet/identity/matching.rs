@@ -6,15 +6,15 @@
 use std::cell::OnceCell;
 use std::collections::HashMap;
 
-use super::Because;
 use super::evidence::Evidence;
 use super::host::{Host, forms};
 use super::hosts::Hosts;
 use super::node::{Kind, Node};
+use crate::fleet::Because;
 
 /// The Node of a host.
 #[derive(Clone, Debug, Default)]
-pub(super) enum NodeOfHost<'a> {
+pub(in crate::fleet) enum NodeOfHost<'a> {
     /// No Node.
     #[default]
     Nobody,
@@ -26,7 +26,7 @@ pub(super) enum NodeOfHost<'a> {
 
 impl<'a> NodeOfHost<'a> {
     /// Why nothing is done with the host and what claims to be its Node.
-    pub(super) fn obstacle(&self) -> Option<Because> {
+    pub(in crate::fleet) fn obstacle(&self) -> Option<Because> {
         match self {
             Self::Contested(nodes) => {
                 let nodes = nodes.iter().map(|node| node.facts.name.clone()).collect();
@@ -42,7 +42,7 @@ impl<'a> NodeOfHost<'a> {
     }
 
     /// The Node, if it is certain.
-    pub(super) fn node(&self) -> Option<Node<'a>> {
+    pub(in crate::fleet) fn node(&self) -> Option<Node<'a>> {
         match self {
             Self::Node(node) => Some(*node),
             Self::Nobody | Self::Contested(_) => None,
@@ -51,7 +51,7 @@ impl<'a> NodeOfHost<'a> {
 }
 
 /// The result for all hosts.
-pub(super) struct Matching<'a> {
+pub(in crate::fleet) struct Matching<'a> {
     /// By the host's number.
     stands: Vec<NodeOfHost<'a>>,
     /// By the host's number: whether a name of the host is the Node's name.
@@ -64,7 +64,7 @@ impl<'a> Matching<'a> {
     /// Matches all hosts, the listed ones first in each round. A Node goes to the host with the Node in its record;
     /// then to the host with its name and its address; then to the host that it was made from; then to the host
     /// with its address. A Node's claims count only if it claims a single host.
-    pub(super) fn of(hosts: &Hosts<'a>, evidence: &Evidence<'a>) -> Self {
+    pub(in crate::fleet) fn of(hosts: &Hosts<'a>, evidence: &Evidence<'a>) -> Self {
         let count = hosts.all().len();
         let mut matching = Self {
             stands: vec![NodeOfHost::Nobody; count],
@@ -99,28 +99,28 @@ impl<'a> Matching<'a> {
         matching
     }
 
-    pub(super) fn stand(&self, host: &Host<'_>) -> &NodeOfHost<'a> {
+    pub(in crate::fleet) fn stand(&self, host: &Host<'_>) -> &NodeOfHost<'a> {
         self.stands.get(host.number).unwrap_or(&NodeOfHost::Nobody)
     }
 
     /// Whether the host's own name is the Node's name, so that both agree.
-    pub(super) fn is_confirmed(&self, host: &Host<'_>) -> bool {
+    pub(in crate::fleet) fn is_confirmed(&self, host: &Host<'_>) -> bool {
         self.confirmed.get(host.number).is_some_and(|confirmed| *confirmed)
     }
 
     /// The number of the Node's host.
-    pub(super) fn host_of(&self, node: Node<'_>) -> Option<usize> {
+    pub(in crate::fleet) fn host_of(&self, node: Node<'_>) -> Option<usize> {
         self.claimed_by(node).filter(|host| !self.is_contested(*host))
     }
 
     /// The number of the host that the Node and other Nodes claim.
-    pub(super) fn contested_host_of(&self, node: Node<'_>) -> Option<usize> {
+    pub(in crate::fleet) fn contested_host_of(&self, node: Node<'_>) -> Option<usize> {
         self.claimed_by(node).filter(|host| self.is_contested(*host))
     }
 
     /// Another listed host whose Node also has the address of `host`, unless `host` is known by another name: it
     /// may be the same host, listed twice.
-    pub(super) fn maybe_same_host<'b>(
+    pub(in crate::fleet) fn maybe_same_host<'b>(
         &self,
         host: &Host<'a>,
         hosts: &'b Hosts<'a>,

@@ -7,10 +7,10 @@
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use super::health::{Health, is_configured};
-use super::machine_index::MachineIndex;
 use super::replacements::Replacements;
-use super::{Assignment, Because, DisruptionPermit, Intent, Observed};
 use crate::facts::NodeFacts;
+use crate::fleet::identity::MachineIndex;
+use crate::fleet::{Assignment, Because, DisruptionPermit, Intent, Observed};
 
 /// The lines, and the budget for them.
 pub(super) struct Ledger<'a> {
@@ -46,7 +46,7 @@ pub(super) enum Phase {
 
 impl<'a> Ledger<'a> {
     /// The lines that Nodes, permits and replacements of Machines make. `marked` are the [`marked`] Nodes.
-    pub(super) fn of(
+    pub(in crate::fleet) fn of(
         health: &Health<'a>,
         replaced: &Replacements,
         marked: &[&'a NodeFacts],
@@ -57,8 +57,8 @@ impl<'a> Ledger<'a> {
         let (begun, marked): (Vec<_>, Vec<_>) =
             marked.iter().copied().partition(|node| node.is_cordoned_by_us());
         let begun: BTreeSet<&str> = begun.iter().map(name).collect();
-        let is_granted =
-            |node: &&str| health.memory.grants().has_node(node) && !begun.contains(node);
+        // None of them has a mark: with that its permit has come back.
+        let is_granted = |node: &&str| health.memory.grants().has_node(node);
         let all = health.observed.nodes.iter().map(|node| node.name.as_str());
         let granted: BTreeSet<&str> = all.filter(is_granted).collect();
         let mut places: BTreeMap<String, Places> = BTreeMap::new();
@@ -143,7 +143,7 @@ impl<'a> Ledger<'a> {
 ///
 /// A mark on an unmanaged Node would never go away. A Node that has just registered has no label of ours yet, a Node that
 /// lost its annotations may still be that of a Machine, and a deleted Node disrupts nothing once its host was given up.
-pub(super) fn marked<'a>(
+pub(in crate::fleet) fn marked<'a>(
     instances: &[Assignment<'_>],
     made: &MachineIndex<'_>,
     observed: &Observed<'a>,

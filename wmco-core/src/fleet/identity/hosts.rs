@@ -4,18 +4,18 @@ use std::cell::OnceCell;
 use std::collections::HashMap;
 use std::net::Ipv4Addr;
 
-use super::Observed;
-use super::ascending::{Ascending, side_by_side};
 use super::by_address::ByAddress;
 use super::host::{Host, forms};
 use super::same_host;
 use super::unlisted::Unlisted;
 use crate::facts::NodeFacts;
+use crate::fleet::Observed;
+use crate::fleet::ascending::{Ascending, side_by_side};
 use crate::instances::Entries;
 
 /// All hosts that a Node may belong to: the listed ones, then those that are recorded but not listed, both sorted
 /// by address.
-pub(super) struct Hosts<'a> {
+pub(in crate::fleet) struct Hosts<'a> {
     all: Vec<Host<'a>>,
     listed: usize,
     /// Numbers of hosts.
@@ -31,7 +31,7 @@ pub(super) struct Hosts<'a> {
     /// others. Built on first use, which is rare: only for Nodes that nothing else ties to a host.
     called: OnceCell<HashMap<String, usize>>,
     /// All data under addresses that are not listed.
-    pub(super) unlisted: Vec<Unlisted<'a>>,
+    pub(in crate::fleet) unlisted: Vec<Unlisted<'a>>,
     damaged: Damaged<'a>,
 }
 
@@ -44,7 +44,7 @@ struct Damaged<'a> {
 }
 
 impl<'a> Hosts<'a> {
-    pub(super) fn of(entries: Option<&'a Entries>, observed: &Observed<'a>) -> Self {
+    pub(in crate::fleet) fn of(entries: Option<&'a Entries>, observed: &Observed<'a>) -> Self {
         let mut names =
             Ascending::new(observed.host_names.iter().map(|(a, names)| (a.as_str(), names)));
         let mut never_contacted =
@@ -112,26 +112,26 @@ impl<'a> Hosts<'a> {
         self.all.push(host);
     }
 
-    pub(super) fn all(&self) -> &[Host<'a>] {
+    pub(in crate::fleet) fn all(&self) -> &[Host<'a>] {
         &self.all
     }
 
     /// The listed hosts.
-    pub(super) fn listed(&self) -> &[Host<'a>] {
+    pub(in crate::fleet) fn listed(&self) -> &[Host<'a>] {
         self.all.get(..self.listed).unwrap_or_default()
     }
 
     /// The recorded hosts that are not listed.
-    pub(super) fn left(&self) -> &[Host<'a>] {
+    pub(in crate::fleet) fn left(&self) -> &[Host<'a>] {
         self.all.get(self.listed..).unwrap_or_default()
     }
 
-    pub(super) fn numbered(&self, number: usize) -> Option<&Host<'a>> {
+    pub(in crate::fleet) fn numbered(&self, number: usize) -> Option<&Host<'a>> {
         self.all.get(number)
     }
 
     /// The host with this listed address.
-    pub(super) fn named(&self, address: &str) -> Option<&Host<'a>> {
+    pub(in crate::fleet) fn named(&self, address: &str) -> Option<&Host<'a>> {
         self.numbered(self.number_of(address)?)
     }
 
@@ -141,23 +141,23 @@ impl<'a> Hosts<'a> {
     }
 
     /// The number of the first host at a Node's address, if that is an IPv4 address.
-    pub(super) fn first_at(&self, shown: &str) -> Option<usize> {
+    pub(in crate::fleet) fn first_at(&self, shown: &str) -> Option<usize> {
         self.by_ipv4.get(&shown.parse().ok()?).copied()
     }
 
     /// The first host at an IPv4 address, or the host that was there while its entry was valid.
-    pub(super) fn at(&self, ipv4: Ipv4Addr) -> Option<&Host<'a>> {
+    pub(in crate::fleet) fn at(&self, ipv4: Ipv4Addr) -> Option<&Host<'a>> {
         let there = self.by_ipv4.get(&ipv4).or_else(|| self.was_at.get(&ipv4));
         self.numbered(*there?)
     }
 
     /// The number of the first host with the Node in its record.
-    pub(super) fn first_with_node_on_record(&self, name: &str) -> Option<usize> {
+    pub(in crate::fleet) fn first_with_node_on_record(&self, name: &str) -> Option<usize> {
         self.by_node.get(name).copied()
     }
 
     /// The listed host that has the Node's name, so that its kubelet may have registered the Node.
-    pub(super) fn called(&self, node: &NodeFacts) -> Option<&Host<'a>> {
+    pub(in crate::fleet) fn called(&self, node: &NodeFacts) -> Option<&Host<'a>> {
         let called = self.called.get_or_init(|| self.names());
         self.numbered(*called.get(&node.name.to_lowercase())?)
     }
@@ -181,7 +181,7 @@ impl<'a> Hosts<'a> {
     }
 
     /// The address of an unreadable record that may belong to this listed host.
-    pub(super) fn damaged_record_of(&self, host: &Host<'a>) -> Option<&'a str> {
+    pub(in crate::fleet) fn damaged_record_of(&self, host: &Host<'a>) -> Option<&'a str> {
         if host.kept.is_damaged {
             return Some(host.address);
         }

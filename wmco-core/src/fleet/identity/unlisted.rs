@@ -5,9 +5,9 @@ use std::collections::BTreeSet;
 use crate::host_record::{HostRecord, StoredHost};
 
 /// Stored data under an address that is not listed: of a host that left or was renamed, or of a jump host.
-pub(super) struct Unlisted<'a> {
-    pub(super) address: &'a str,
-    pub(super) kept: StoredHost<'a>,
+pub(in crate::fleet) struct Unlisted<'a> {
+    pub(in crate::fleet) address: &'a str,
+    pub(in crate::fleet) kept: StoredHost<'a>,
     /// The known names of its host.
     pub(super) names: Option<&'a BTreeSet<String>>,
     /// The data under the other address where its host continues, if there is one.
@@ -16,12 +16,12 @@ pub(super) struct Unlisted<'a> {
 
 /// The record of a host under an address that is not listed.
 #[derive(Clone, Copy)]
-pub(super) struct Former<'a> {
+pub(in crate::fleet) struct Former<'a> {
     /// Its number among all unlisted data.
-    pub(super) number: usize,
-    pub(super) address: &'a str,
-    pub(super) kept: StoredHost<'a>,
-    pub(super) record: &'a HostRecord,
+    pub(in crate::fleet) number: usize,
+    pub(in crate::fleet) address: &'a str,
+    pub(in crate::fleet) kept: StoredHost<'a>,
+    pub(in crate::fleet) record: &'a HostRecord,
 }
 
 impl<'a> Unlisted<'a> {
@@ -31,14 +31,14 @@ impl<'a> Unlisted<'a> {
     }
 
     /// Its record, unless its host continues under another address; `number` is its index.
-    pub(super) fn former(&self, number: usize) -> Option<Former<'a>> {
+    pub(in crate::fleet) fn former(&self, number: usize) -> Option<Former<'a>> {
         let record = self.kept.record.filter(|_| self.successor.is_none())?;
         Some(Former { number, address: self.address, kept: self.kept, record })
     }
 
     /// Whether its record is to be deleted: another address has taken it over, or there was never anything to
     /// clean.
-    pub(super) fn record_goes(&self) -> bool {
+    pub(in crate::fleet) fn record_goes(&self) -> bool {
         let Some(record) = self.kept.record else { return false };
         match &self.successor {
             Some(_) => self.is_taken_over(),
@@ -47,7 +47,7 @@ impl<'a> Unlisted<'a> {
     }
 
     /// Whether all its data is stored under its other address, too.
-    pub(super) fn is_taken_over(&self) -> bool {
+    pub(in crate::fleet) fn is_taken_over(&self) -> bool {
         let (Some(record), Some(other)) = (self.kept.record, self.successor) else { return false };
         let has_key = record.is_untouched() || other.pin.is_some();
         let has_node = |own: &HostRecord| record.node.is_none() || own.node.is_some();

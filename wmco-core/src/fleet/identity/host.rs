@@ -9,36 +9,36 @@ use crate::host_record::{HostRecord, StoredHost};
 use crate::instances::{AlsoNamed, EntryError, Instance};
 
 /// A host that a Node may belong to: listed, or recorded and no longer listed.
-pub(super) struct Host<'a> {
+pub(in crate::fleet) struct Host<'a> {
     /// Its number among all hosts of the pass; 0 until it is set.
-    pub(super) number: usize,
+    pub(in crate::fleet) number: usize,
     /// Its listed address; also the key of its host key.
-    pub(super) address: &'a str,
+    pub(in crate::fleet) address: &'a str,
     /// Its entry, if it is listed. An invalid entry protects its Node.
     pub(super) entry: Option<&'a Result<Instance, EntryError>>,
     /// The further names and addresses of its entry.
     pub(super) also: Option<&'a BTreeSet<AlsoNamed>>,
     /// The IPv4 address that its address resolves to, or resolved to when it was listed.
-    pub(super) ipv4: Option<Ipv4Addr>,
+    pub(in crate::fleet) ipv4: Option<Ipv4Addr>,
     /// The number of the first host with that IPv4 address.
-    pub(super) first_at_ipv4: Option<usize>,
+    pub(in crate::fleet) first_at_ipv4: Option<usize>,
     /// Its data in the ConfigMap of host keys.
-    pub(super) kept: StoredHost<'a>,
+    pub(in crate::fleet) kept: StoredHost<'a>,
     /// Whether its record confirms its removal.
-    pub(super) removal_confirmed: bool,
+    pub(in crate::fleet) removal_confirmed: bool,
     /// Records of the same host under addresses that are no longer listed; the first counts most.
-    pub(super) former: Vec<Former<'a>>,
+    pub(in crate::fleet) former: Vec<Former<'a>>,
     /// The number of the listed host that takes over this host, which is listed twice.
-    pub(super) listed_first: Option<usize>,
+    pub(in crate::fleet) listed_first: Option<usize>,
     /// The names that the host is known by.
     pub(super) names: Option<&'a BTreeSet<String>>,
     /// Whether the host has never been contacted.
-    pub(super) is_never_contacted: bool,
+    pub(in crate::fleet) is_never_contacted: bool,
 }
 
 impl<'a> Host<'a> {
     /// Makes a listed host.
-    pub(super) fn listed(
+    pub(in crate::fleet) fn listed(
         address: &'a str,
         entry: &'a Result<Instance, EntryError>,
         also: &'a BTreeSet<AlsoNamed>,
@@ -57,7 +57,7 @@ impl<'a> Host<'a> {
     }
 
     /// Makes a host that is recorded but not listed; `None` if it continues under another address.
-    pub(super) fn left(it: &Unlisted<'a>) -> Option<Self> {
+    pub(in crate::fleet) fn left(it: &Unlisted<'a>) -> Option<Self> {
         let record = it.kept.record.filter(|_| it.successor.is_none())?;
         Some(Self::new(it.address, record.ipv4, it.kept, it.names))
     }
@@ -85,7 +85,7 @@ impl<'a> Host<'a> {
     }
 
     /// Its record: under its own address, or of the same host under a former address.
-    pub(super) fn record(&self) -> Option<&'a HostRecord> {
+    pub(in crate::fleet) fn record(&self) -> Option<&'a HostRecord> {
         self.kept.record.or_else(|| self.former.first().map(|former| former.record))
     }
 
@@ -97,12 +97,12 @@ impl<'a> Host<'a> {
     }
 
     /// Whether it is listed.
-    pub(super) const fn is_listed(&self) -> bool {
+    pub(in crate::fleet) const fn is_listed(&self) -> bool {
         self.entry.is_some()
     }
 
     /// Its valid entry.
-    pub(super) fn instance(&self) -> Option<&'a Instance> {
+    pub(in crate::fleet) fn instance(&self) -> Option<&'a Instance> {
         self.entry?.as_ref().ok()
     }
 
@@ -115,7 +115,7 @@ impl<'a> Host<'a> {
     }
 
     /// Whether a person gave it this name or address, by the key of its entry or by `names=`.
-    pub(super) fn is_called_by_list(&self, node: &NodeFacts) -> bool {
+    pub(in crate::fleet) fn is_called_by_list(&self, node: &NodeFacts) -> bool {
         calls(self.address, node) || self.also_names().any(|name| calls(name, node))
     }
 
@@ -125,7 +125,7 @@ impl<'a> Host<'a> {
     }
 
     /// Whether its name is being looked up.
-    pub(super) fn is_pending(&self) -> bool {
+    pub(in crate::fleet) fn is_pending(&self) -> bool {
         self.entry.is_some_and(|entry| entry.as_ref().is_err_and(EntryError::is_pending))
     }
 
@@ -141,6 +141,6 @@ pub(super) fn calls(name: &str, node: &NodeFacts) -> bool {
 }
 
 /// The Node names that a host with the name `name` may register.
-pub(super) fn forms(name: &str) -> [&str; 2] {
+pub(in crate::fleet) fn forms(name: &str) -> [&str; 2] {
     [name, name.split('.').next().unwrap_or(name)]
 }

@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::time::Duration;
 
-use super::{Assignments, Intent};
 use crate::facts::NodeFacts;
+use crate::fleet::{Assignments, Intent};
 use crate::limits;
 use crate::machines::Machines;
 
@@ -18,7 +18,7 @@ const PATIENCE: Duration = limits::CATCH_UP.unsigned_abs();
 /// Times are those of a monotonic clock with any start: a clock that can be set would drop permits too early, or
 /// keep them for hours.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Grants {
+pub(in crate::fleet) struct Grants {
     pub(super) nodes: BTreeMap<String, Duration>,
     pub(super) machines: BTreeMap<String, Duration>,
 }
@@ -65,17 +65,17 @@ impl Grants {
     }
 
     /// Names of the Nodes. A name stays until the pass with the permit is over and the Nodes show its result.
-    pub(super) fn nodes(&self) -> impl Iterator<Item = &str> {
+    pub(in crate::fleet) fn nodes(&self) -> impl Iterator<Item = &str> {
         self.nodes.keys().map(String::as_str)
     }
 
     /// Whether a Node has such a permit.
-    pub(super) fn has_node(&self, name: &str) -> bool {
+    pub(in crate::fleet) fn has_node(&self, name: &str) -> bool {
         self.nodes.contains_key(name)
     }
 
     /// Whether a Machine has such a permit.
-    pub(super) fn has_machine(&self, name: &str) -> bool {
+    pub(in crate::fleet) fn has_machine(&self, name: &str) -> bool {
         self.machines.contains_key(name)
     }
 

@@ -1,15 +1,27 @@
-//! One pass: what the world shows, and what earlier passes left, become decisions.
+//! What passes leave to the next, and one pass with it: what the world shows becomes decisions.
+
+mod grants;
+mod logins;
+#[cfg(test)]
+mod remembered;
+mod unready;
+mod user_data;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::Ipv4Addr;
 use std::ops::Range;
 use std::time::Duration;
 
-use super::grants::Grants;
-use super::logins::Logins;
-use super::unready::Unready;
-use super::user_data::{UserData, UserDataSince};
-use super::{Assignments, Desired, LoginResult, LoginTry, Observed, Replacement, decide};
+use grants::Grants;
+use logins::Logins;
+pub use logins::{LoginResult, LoginTry};
+#[cfg(test)]
+pub(super) use remembered::Remembered;
+use unready::Unready;
+pub(super) use user_data::UserData;
+use user_data::UserDataSince;
+
+use super::{Assignments, Desired, Observed, Replacement, decide};
 use crate::host_record::KnownHosts;
 use crate::limits;
 use crate::login_keys::LoginKeys;
@@ -33,14 +45,14 @@ use crate::login_keys::LoginKeys;
 /// ```
 #[derive(Clone, Debug, Default)]
 pub struct Memory {
-    pub(super) patience: Patience,
-    pub(super) logins: Logins,
-    pub(super) grants: Grants,
-    pub(super) unready: Unready,
-    pub(super) user_data: UserDataSince,
+    patience: Patience,
+    logins: Logins,
+    grants: Grants,
+    unready: Unready,
+    user_data: UserDataSince,
     /// Replacements of the last pass, from [`Assignments::replacing`]. After a restart the records tell; while the operator
     /// runs, nobody can make it forget one.
-    pub(super) replacing: BTreeMap<String, Replacement>,
+    replacing: BTreeMap<String, Replacement>,
     /// The time of the pass.
     now: Duration,
 }
@@ -116,7 +128,7 @@ impl Memory {
     }
 
     /// Nothing, but user data that have been right for long.
-    pub(super) fn of_nothing() -> Self {
+    pub(in crate::fleet) fn of_nothing() -> Self {
         let patience = Patience::default();
         let mut user_data = UserDataSince::default();
         user_data.update(Some(""), Duration::ZERO);
@@ -124,39 +136,39 @@ impl Memory {
     }
 
     /// The same, and that the hosts of these instances refuse our keys.
-    pub(super) fn of_refusing(instances: &BTreeSet<String>) -> Self {
+    pub(in crate::fleet) fn of_refusing(instances: &BTreeSet<String>) -> Self {
         let mut memory = Self::of_nothing();
         memory.logins.have_failed(instances.iter().cloned(), LoginResult::Refused);
         memory
     }
 
     /// Permits whose marks may not be visible yet.
-    pub(super) const fn grants(&self) -> &Grants {
+    pub(in crate::fleet) const fn grants(&self) -> &Grants {
         &self.grants
     }
 
     /// Replacements of the last pass.
-    pub(super) const fn replacing(&self) -> &BTreeMap<String, Replacement> {
+    pub(in crate::fleet) const fn replacing(&self) -> &BTreeMap<String, Replacement> {
         &self.replacing
     }
 
     /// Whether the host of an instance has refused our keys for long.
-    pub(super) fn is_refused(&self, instance: &str) -> bool {
+    pub(in crate::fleet) fn is_refused(&self, instance: &str) -> bool {
         self.logins.is_refused(instance, self.patience.refused)
     }
 
     /// Whether the host of an instance has not answered for long.
-    pub(super) fn is_unanswered(&self, instance: &str) -> bool {
+    pub(in crate::fleet) fn is_unanswered(&self, instance: &str) -> bool {
         self.logins.is_unanswered(instance, self.patience.unanswered)
     }
 
     /// Whether a Machine has had no ready Node for as long as its host may refuse our keys.
-    pub(super) fn is_unready(&self, machine: &str) -> bool {
+    pub(in crate::fleet) fn is_unready(&self, machine: &str) -> bool {
         self.unready.lasts(machine, self.patience.refused, self.now)
     }
 
     /// Whether the user data of new Machines contain every key of ours, and for how long.
-    pub(super) fn user_data(&self) -> UserData {
+    pub(in crate::fleet) fn user_data(&self) -> UserData {
         self.user_data.state(self.patience.refused, self.now)
     }
 }

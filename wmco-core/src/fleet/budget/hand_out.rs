@@ -6,8 +6,8 @@ use super::health::Health;
 use super::ledger::{Ledger, Phase};
 use super::replacements::Replacements;
 use super::replacing::{self, Gate, Refusing};
-use super::{Assignment, Assignments, Intent};
 use crate::facts::NodeFacts;
+use crate::fleet::{Assignment, Assignments, Intent};
 use crate::machines::name_in;
 
 /// Who is next: the least goes first, and among equals the one with the lower address.
@@ -21,7 +21,7 @@ enum Rank {
 
 /// Gives permits to the nodes that ask for one, and to Machines whose hosts refuse our key, one after the other as long as
 /// the ledger has room. Returns the names of the Nodes that got one.
-pub(super) fn hand_out<'a, 'b: 'a>(
+pub(in crate::fleet) fn hand_out<'a, 'b: 'a>(
     health: &Health<'a>,
     mut replaced: Replacements,
     marked: &[&'a NodeFacts],

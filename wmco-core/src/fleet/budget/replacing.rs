@@ -12,8 +12,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::health::{Health, works};
 use super::ledger::Ledger;
 use super::replacements::{Replacements, is_gone};
-use super::{Assignment, Assignments, Because, Held, Intent, Memory, ReplacementPermit, UserData};
 use crate::facts::{MachineSetFacts, NodeFacts};
+use crate::fleet::memory::UserData;
+use crate::fleet::{Assignment, Assignments, Because, Held, Intent, Memory, ReplacementPermit};
 use crate::host_record::{HostRecord, KnownHosts, RecordChange};
 use crate::limits;
 use crate::login_keys::{KeyState, LoginKeys};
@@ -24,7 +25,7 @@ pub(super) struct Refusing<'a>(BTreeMap<usize, &'a Machine>);
 
 impl<'a> Refusing<'a> {
     /// Finds them, and clears the record of those that are no longer to be replaced.
-    pub(super) fn of(health: &Health<'a>, out: &mut Assignments<'_>) -> Self {
+    pub(in crate::fleet) fn of(health: &Health<'a>, out: &mut Assignments<'_>) -> Self {
         let Health { desired, memory, machines, .. } = *health;
         let stranded = out.rotation.as_ref().map(|rotation| rotation.stranded(memory));
         let refuses = |assignment: &Assignment<'_>| {
@@ -165,7 +166,7 @@ enum Outage {
 
 impl<'a> Gate<'a> {
     /// Scans everything once.
-    pub(super) fn of(
+    pub(in crate::fleet) fn of(
         health: &Health<'a>,
         refusing: &Refusing<'a>,
         successors: BTreeSet<&'a str>,

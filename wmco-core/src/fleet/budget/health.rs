@@ -2,23 +2,23 @@
 
 use std::collections::BTreeMap;
 
-use super::{Assignment, Because, Desired, Memory, Observed};
 use crate::facts::NodeFacts;
+use crate::fleet::{Assignment, Because, Desired, Memory, Observed};
 use crate::host_record::MachinesThen;
 use crate::machines::{Machine, Machines, Unfit};
 
 /// All that is known when disruptions are decided, with the health of the Machines.
-pub(super) struct Health<'a> {
+pub(in crate::fleet) struct Health<'a> {
     pub(super) desired: Desired<'a>,
     pub(super) observed: Observed<'a>,
-    pub(super) memory: &'a Memory,
-    pub(super) machines: &'a Machines,
+    pub(in crate::fleet) memory: &'a Memory,
+    pub(in crate::fleet) machines: &'a Machines,
     /// Numbers of assignments by the Machine's name.
     numbers: BTreeMap<&'a str, usize>,
 }
 
 impl<'a> Health<'a> {
-    pub(super) fn of(
+    pub(in crate::fleet) fn of(
         desired: &Desired<'a>,
         observed: &Observed<'a>,
         memory: &'a Memory,
@@ -52,7 +52,7 @@ impl<'a> Health<'a> {
     }
 
     /// The MachineSet of an instance's Machine.
-    pub(super) fn set_of(&self, assignment: &Assignment<'_>) -> Option<&'a str> {
+    pub(in crate::fleet) fn set_of(&self, assignment: &Assignment<'_>) -> Option<&'a str> {
         let owner = self.machines.with_key(&assignment.address)?.facts.machine_set.as_ref()?;
         Some(owner.name.as_str())
     }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 /// The user data of new Machines, as far as our keys are concerned.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) enum UserData {
+pub(in crate::fleet) enum UserData {
     /// They lack a key of ours.
     Due,
     /// They have every key of ours, and were written a moment ago: who changed them may do so again.

@@ -7,7 +7,7 @@ use super::node::{Kind, Node};
 use crate::facts::NodeFacts;
 
 /// All Nodes, by the facts that tie them to hosts.
-pub(super) struct Evidence<'a> {
+pub(in crate::fleet) struct Evidence<'a> {
     nodes: Vec<Node<'a>>,
     /// By the number of the first host that has the Node in its record.
     on_record: Vec<Option<usize>>,
@@ -45,7 +45,11 @@ impl NodesOfHosts {
 
 impl<'a> Evidence<'a> {
     /// Scans each Node once.
-    pub(super) fn of(nodes: &'a [NodeFacts], hosts: &Hosts<'a>, made: &MachineIndex<'_>) -> Self {
+    pub(in crate::fleet) fn of(
+        nodes: &'a [NodeFacts],
+        hosts: &Hosts<'a>,
+        made: &MachineIndex<'_>,
+    ) -> Self {
         let count = hosts.all().len();
         let mut evidence = Self {
             nodes: Vec::with_capacity(nodes.len()),
@@ -77,7 +81,7 @@ impl<'a> Evidence<'a> {
         evidence
     }
 
-    pub(super) fn nodes(&self) -> &[Node<'a>] {
+    pub(in crate::fleet) fn nodes(&self) -> &[Node<'a>] {
         &self.nodes
     }
 
@@ -87,13 +91,13 @@ impl<'a> Evidence<'a> {
     }
 
     /// The Nodes with the host's address, sorted by name.
-    pub(super) fn at(&self, host: &Host<'_>) -> impl Iterator<Item = Node<'a>> {
+    pub(in crate::fleet) fn at(&self, host: &Host<'_>) -> impl Iterator<Item = Node<'a>> {
         let first = host.first_at_ipv4.into_iter();
         first.flat_map(|first| self.nodes_of(&self.at, first))
     }
 
     /// The Nodes that claim to be made from the host, sorted by name.
-    pub(super) fn made_from(&self, host: &Host<'_>) -> impl Iterator<Item = Node<'a>> {
+    pub(in crate::fleet) fn made_from(&self, host: &Host<'_>) -> impl Iterator<Item = Node<'a>> {
         self.nodes_of(&self.made_from, host.number)
     }
 

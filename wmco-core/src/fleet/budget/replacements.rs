@@ -5,17 +5,17 @@ use std::collections::{BTreeMap, BTreeSet};
 use jiff::Timestamp;
 
 use super::health::{Health, works};
-use super::{Assignment, Replacement};
 use crate::facts::MachineFacts;
+use crate::fleet::{Assignment, Replacement};
 use crate::host_record::{HostRecord, MachinesThen, RecordChange};
 use crate::machines::{Machine, Machines, key};
 
 /// Replacements in progress, by the Machine's name.
-pub(super) struct Replacements(BTreeMap<String, Replacement>);
+pub(in crate::fleet) struct Replacements(BTreeMap<String, Replacement>);
 
 impl Replacements {
     /// Counts Machines with a fresh permit, and recorded or remembered replacements whose Machine is deleted.
-    pub(super) fn of(health: &Health<'_>, instances: &[Assignment<'_>]) -> Self {
+    pub(in crate::fleet) fn of(health: &Health<'_>, instances: &[Assignment<'_>]) -> Self {
         let Health { machines, memory, observed, .. } = health;
         let granted = machines.iter().filter(|machine| {
             memory.grants().has_machine(&machine.facts.name) && !machine.facts.is_deleted
@@ -46,7 +46,10 @@ impl Replacements {
     }
 
     /// Changes that put replacements back on record of which somebody deleted the record, or put an older one in its place.
-    pub(super) fn off_record(&self, health: &Health<'_>) -> BTreeMap<String, RecordChange> {
+    pub(in crate::fleet) fn off_record(
+        &self,
+        health: &Health<'_>,
+    ) -> BTreeMap<String, RecordChange> {
         let (machines, hosts) = (health.machines, health.observed.hosts);
         let lost = self.0.iter().filter(|(name, set)| {
             let record = hosts.record(&key(name));
@@ -64,7 +67,7 @@ impl Replacements {
     }
 
     /// All replacements, as they are remembered until the next pass.
-    pub(super) fn remembered(&self) -> BTreeMap<String, Replacement> {
+    pub(in crate::fleet) fn remembered(&self) -> BTreeMap<String, Replacement> {
         self.0.clone()
     }
 
@@ -160,12 +163,12 @@ impl Replacements {
     }
 
     /// Whether the replacement of this Machine is in progress.
-    pub(super) fn contains(&self, machine: &str) -> bool {
+    pub(in crate::fleet) fn contains(&self, machine: &str) -> bool {
         self.0.contains_key(machine)
     }
 
     /// All replacements, each with its MachineSet.
-    pub(super) fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
+    pub(in crate::fleet) fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
         self.0.iter().map(|(machine, it)| (machine.as_str(), it.set.as_str()))
     }
 }

@@ -11,7 +11,7 @@ use crate::instances::AlsoNamed;
 use crate::names;
 
 /// All entries, by the facts that a Node may refer to. Their numbers follow the order of their addresses.
-pub(super) struct ClaimedEntries<'a, 'b> {
+pub(in crate::fleet) struct ClaimedEntries<'a, 'b> {
     hosts: &'b Hosts<'a>,
     /// By a former listed address.
     former: HashMap<&'a str, usize>,
@@ -28,7 +28,7 @@ pub(super) struct ClaimedEntries<'a, 'b> {
 }
 
 impl<'a, 'b> ClaimedEntries<'a, 'b> {
-    pub(super) fn of(hosts: &'b Hosts<'a>) -> Self {
+    pub(in crate::fleet) fn of(hosts: &'b Hosts<'a>) -> Self {
         let count = hosts.listed().len();
         let mut entries = Self {
             hosts,
@@ -65,14 +65,14 @@ impl<'a, 'b> ClaimedEntries<'a, 'b> {
     }
 
     /// The entry with this listed address, now or before, or with this further name or address.
-    pub(super) fn named(&self, address: &str) -> Option<&'b Host<'a>> {
+    pub(in crate::fleet) fn named(&self, address: &str) -> Option<&'b Host<'a>> {
         let listed = self.hosts.named(address).filter(|host| host.is_listed());
         let formerly = || self.hosts.numbered(*self.former.get(address)?);
         listed.or_else(formerly).or_else(|| self.also_named(address))
     }
 
     /// The entry whose host has this name or address as well, by `names=`.
-    pub(super) fn also_named(&self, text: &str) -> Option<&'b Host<'a>> {
+    pub(in crate::fleet) fn also_named(&self, text: &str) -> Option<&'b Host<'a>> {
         if self.also.is_empty() {
             return None;
         }
@@ -80,7 +80,7 @@ impl<'a, 'b> ClaimedEntries<'a, 'b> {
     }
 
     /// The entry whose address the Node has, that the Node was made from, or that has a record of the Node.
-    pub(super) fn claimed_by(&self, node: &NodeFacts) -> Option<&'a str> {
+    pub(in crate::fleet) fn claimed_by(&self, node: &NodeFacts) -> Option<&'a str> {
         let made_from = node.annotation(names::INSTANCE_ANNOTATION);
         let made_from = made_from.and_then(|origin| self.named(origin)).map(|host| host.number);
         let recorded = self.of_node.get(node.name.as_str()).copied();
@@ -95,7 +95,7 @@ impl<'a, 'b> ClaimedEntries<'a, 'b> {
     /// An invalid entry that may be the host with this record or address: an entry with that address, or any name
     /// about which nothing is known. Of a host without a Node nobody tells its other addresses, so any address about
     /// which nothing is known may be one.
-    pub(super) fn broken_one_of(
+    pub(in crate::fleet) fn broken_one_of(
         &self,
         address: &str,
         ipv4: Option<Ipv4Addr>,
