@@ -190,6 +190,10 @@ rows! { permits:
         labelled(&mut c.nodes[1]);
         labelled(&mut c.nodes[2]);
     }) => "win-2";
+    mark_that_is_admitted_counts_once: Case::three().with(|c| {
+        c.budget = 2;
+        labelled(&mut c.nodes[1]);
+    }) => "win-1 win-2";
     leftover_mark_waits_for_a_holder: Case::three().with(|c| {
         labelled(&mut c.nodes[0]);
         held(&mut c.nodes[2]);
