@@ -194,6 +194,13 @@ rows! { permits:
         c.budget = 2;
         labelled(&mut c.nodes[1]);
     }) => "win-1 win-2";
+    mark_of_a_node_whose_record_is_about_to_go_counts: Case::three().with(|c| {
+        c.listed.remove(0);
+        labelled(&mut c.nodes[0]);
+        c.host_keys = vec![("10.0.0.1_host", r#"{"ipv4": "10.0.0.1"}"#)];
+        c.host_names = vec![("10.0.0.1", "win-1")];
+        c.claims = vec!["win-2"];
+    }) => "";
     leftover_mark_waits_for_a_holder: Case::three().with(|c| {
         labelled(&mut c.nodes[0]);
         held(&mut c.nodes[2]);
