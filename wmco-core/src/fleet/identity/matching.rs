@@ -1,7 +1,15 @@
-//! Matches Nodes with hosts.
+//! Matches Nodes with hosts, in rounds: each gives Nodes that are free to hosts without one.
+//!
+//! | [`Round`] | hosts | get the Node |
+//! | --- | --- | --- |
+//! | `OnRecord` | all | in their record |
+//! | `Named` | all | with their address and one of their names |
+//! | `MadeFrom` | all | that was made from them, unless names or addresses say otherwise; best with their address |
+//! | `There` | listed | with their address, if it claims no other host |
 //!
 //! The list of instances and the operator's records outrank facts from Nodes: addresses and annotations are claims,
-//! which a kubelet or a daemon may write for its own purposes.
+//! which a kubelet or a daemon may write for its own purposes. Of other hosts than listed ones a Node that only has their
+//! address is not ours.
 
 use std::cell::OnceCell;
 use std::collections::HashMap;
@@ -61,9 +69,7 @@ pub(in crate::fleet) struct Matching<'a> {
 }
 
 impl<'a> Matching<'a> {
-    /// Matches all hosts, the listed ones first in each round. A Node goes to the host with the Node in its record;
-    /// then to the host with its name and its address; then to the host that it was made from; then to the host
-    /// with its address. A Node's claims count only if it claims a single host.
+    /// Matches all hosts, the listed ones first in each round.
     pub(in crate::fleet) fn of(hosts: &Hosts<'a>, evidence: &Evidence<'a>) -> Self {
         let count = hosts.all().len();
         let mut matching = Self {
@@ -71,29 +77,20 @@ impl<'a> Matching<'a> {
             confirmed: vec![false; count],
             hosts: vec![None; evidence.nodes().len()],
         };
-        for host in hosts.all() {
-            matching.settle(host, evidence.on_record(host));
-        }
-        for host in hosts.all() {
-            let fits = |node: &Node<'_>| host.names_node(node.facts) == Some(true);
-            if matching.is_open(host) {
-                matching.settle(host, evidence.at(host).filter(fits));
-            }
-            let confirmed = matching.stand(host).node().is_some_and(|node| fits(&node));
-            if let Some(known) = matching.confirmed.get_mut(host.number) {
-                *known = confirmed;
-            }
-        }
-        let claims = Claims::of(hosts);
-        for host in hosts.all() {
-            if matching.is_open(host) {
-                matching.settle(host, claims.made_from(host, evidence));
-            }
-        }
-        // Other hosts are not listed, so a Node that only has their address is not ours.
-        for host in hosts.listed() {
-            if matching.is_open(host) {
-                matching.settle(host, claims.unclaimed_at(host, evidence));
+        let claims = Claims { hosts, evidence, by_name: OnceCell::new() };
+        for round in [Round::OnRecord, Round::Named, Round::MadeFrom, Round::There] {
+            let hosts = if round == Round::There { hosts.listed() } else { hosts.all() };
+            for host in hosts {
+                if matching.is_open(host) {
+                    matching.settle(host, claims.of(host, round));
+                }
+                if round == Round::Named {
+                    let found = matching.stand(host).node();
+                    let confirmed = found.is_some_and(|node| is_named(host, &node));
+                    if let Some(known) = matching.confirmed.get_mut(host.number) {
+                        *known = confirmed;
+                    }
+                }
             }
         }
         matching
@@ -145,10 +142,9 @@ impl<'a> Matching<'a> {
         matches!(self.stand(host), NodeOfHost::Nobody)
     }
 
-    /// Assigns the best Nodes found to a host that has none yet.
-    fn settle(&mut self, host: &Host<'_>, found: impl IntoIterator<Item = Node<'a>>) {
-        let found = found.into_iter();
-        let free: Vec<Node<'a>> = found.filter(|node| self.claimed_by(*node).is_none()).collect();
+    /// Assigns the free ones of the Nodes found to a host that has none yet.
+    fn settle(&mut self, host: &Host<'_>, mut free: Vec<Node<'a>>) {
+        free.retain(|node| self.claimed_by(*node).is_none());
         for node in &free {
             if let Some(of) = self.hosts.get_mut(node.number) {
                 *of = Some(host.number);
@@ -163,22 +159,38 @@ impl<'a> Matching<'a> {
     }
 }
 
-/// Addresses and names of hosts.
+/// Why a Node belongs to a host, the best reason first.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Round {
+    OnRecord,
+    Named,
+    MadeFrom,
+    There,
+}
+
+/// Finds the Nodes of hosts.
 struct Claims<'a, 'b> {
     hosts: &'b Hosts<'a>,
+    evidence: &'b Evidence<'a>,
     /// Numbers of hosts by their names, in all forms in lower case; `None` if several hosts have the name. Built on
     /// first use, which is rare: only for Nodes that no record and no name ties to a host.
     by_name: OnceCell<HashMap<String, Option<usize>>>,
 }
 
-impl<'a, 'b> Claims<'a, 'b> {
-    const fn of(hosts: &'b Hosts<'a>) -> Self {
-        Self { hosts, by_name: OnceCell::new() }
+impl<'a> Claims<'a, '_> {
+    /// The Nodes that belong to a host for the reason of this round.
+    fn of(&self, host: &Host<'a>, round: Round) -> Vec<Node<'a>> {
+        match round {
+            Round::OnRecord => self.evidence.on_record(host).into_iter().collect(),
+            Round::Named => self.evidence.at(host).filter(|node| is_named(host, node)).collect(),
+            Round::MadeFrom => self.made_from(host),
+            Round::There => self.unclaimed_at(host),
+        }
     }
 
     /// The Nodes that were made from the host, if nothing contradicts the best of them.
-    fn made_from(&self, host: &Host<'a>, evidence: &Evidence<'a>) -> Vec<Node<'a>> {
-        let made = evidence.made_from(host);
+    fn made_from(&self, host: &Host<'a>) -> Vec<Node<'a>> {
+        let made = self.evidence.made_from(host);
         let made: Vec<_> = made.filter(|node| !self.is_named_by_others(host, *node)).collect();
         let is_there = |node: &Node<'a>| self.is_at(host, *node);
         let of_it_alone = |node: &Node<'a>| !self.shows_others(host, *node);
@@ -190,12 +202,12 @@ impl<'a, 'b> Claims<'a, 'b> {
     }
 
     /// The Nodes with the host's address that point to no other host.
-    fn unclaimed_at(&self, host: &Host<'a>, evidence: &Evidence<'a>) -> Vec<Node<'a>> {
+    fn unclaimed_at(&self, host: &Host<'a>) -> Vec<Node<'a>> {
         let made_from_it = |node: &Node<'a>| {
             let origin = node.origin().and_then(|origin| self.hosts.number_of(origin));
             origin.is_none_or(|origin| origin == host.number)
         };
-        let unclaimed = evidence.at(host).filter(|node| {
+        let unclaimed = self.evidence.at(host).filter(|node| {
             made_from_it(node)
                 && !self.shows_others(host, *node)
                 && !self.is_named_by_others(host, *node)
@@ -236,4 +248,9 @@ impl<'a, 'b> Claims<'a, 'b> {
     fn shown_by(&self, node: Node<'a>) -> impl Iterator<Item = usize> {
         node.facts.addresses.iter().filter_map(|shown| self.hosts.first_at(shown))
     }
+}
+
+/// Whether one of the host's names is the Node's.
+fn is_named(host: &Host<'_>, node: &Node<'_>) -> bool {
+    host.names_node(node.facts) == Some(true)
 }

@@ -87,11 +87,11 @@ impl<'a> Known<'a> {
 
 /// Finds former records of listed hosts.
 pub(super) fn find_former<'a>(listed: &mut [Host<'a>], unlisted: &mut [Unlisted<'a>]) {
-    let mut known = Known::default();
-    Unlisted::records(unlisted).for_each(|former| known.add(former));
-    if known.0.is_empty() {
+    if listed.is_empty() || Unlisted::records(unlisted).next().is_none() {
         return;
     }
+    let mut known = Known::default();
+    Unlisted::records(unlisted).for_each(|former| known.add(former));
     for host in listed {
         host.former = known.take_former_of(host);
         for former in &host.former {
@@ -119,26 +119,34 @@ impl<'a, T: Copy> First<'a, T> {
     }
 }
 
+/// How many records have each key, or none. Nearly all hosts have keys of their own, and what is alike shares its key.
+struct Keys<'a>(HashMap<Option<&'a str>, usize>);
+
+impl<'a> Keys<'a> {
+    fn of(records: impl Iterator<Item = &'a HostRecord>) -> Self {
+        let mut keys: HashMap<_, usize> = HashMap::new();
+        records.for_each(|record| *keys.entry(record.pinned.as_deref()).or_default() += 1);
+        Self(keys)
+    }
+
+    fn are_shared(&self, record: &HostRecord) -> bool {
+        self.0.get(&record.pinned.as_deref()).is_some_and(|count| *count > 1)
+    }
+}
+
 /// Finds entries that lead to one host by different addresses. The entry with a recorded Node keeps the host.
 pub(super) fn find_listed_twice(listed: &mut [Host<'_>]) {
-    // Nearly all hosts have keys of their own.
-    let mut with_key: HashMap<&str, usize> = HashMap::with_capacity(listed.len());
-    let keys = || listed.iter().filter_map(|host| host.kept.record?.pinned.as_deref());
-    keys().for_each(|key| *with_key.entry(key).or_default() += 1);
-    if with_key.len() == keys().count() {
+    let keys = Keys::of(listed.iter().filter_map(|host| host.kept.record));
+    if keys.0.values().all(|count| *count == 1) {
         return;
     }
-    let shares_key = |own: &HostRecord| {
-        own.pinned.as_deref().and_then(|key| with_key.get(key)).is_some_and(|count| *count > 1)
-    };
     let mut first = First(HashMap::new());
     for has_node in [true, false] {
         for host in &mut *listed {
             let record = host.kept.record.filter(|own| own.node.is_some() == has_node);
-            let record = record.filter(|own| shares_key(own));
-            if let Some((own, by)) =
-                record.and_then(|own| Some((own, Identifier::key_and_name(own)?)))
-            {
+            let record = record.filter(|own| keys.are_shared(own));
+            let named = record.and_then(|own| Some((own, Identifier::key_and_name(own)?)));
+            if let Some((own, by)) = named {
                 host.listed_first = first.same(by, own, host.number);
             }
         }
@@ -148,7 +156,9 @@ pub(super) fn find_listed_twice(listed: &mut [Host<'_>]) {
 /// Joins records of one host. A host that was listed again and removed before its first record was deleted has two
 /// records. If both were processed, the second worker would find a host that no longer matches its record.
 pub(super) fn join_unlisted(unlisted: &mut [Unlisted<'_>]) {
-    let mut records: Vec<_> = Unlisted::records(unlisted).collect();
+    let keys = Keys::of(Unlisted::records(unlisted).map(|it| it.record));
+    let mut records: Vec<_> =
+        Unlisted::records(unlisted).filter(|it| keys.are_shared(it.record)).collect();
     records.sort_by_cached_key(|it| {
         (it.record.identity().is_none(), it.record.node.is_none(), it.kept.pin.is_none())
     });
