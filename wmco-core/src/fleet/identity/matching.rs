@@ -82,7 +82,7 @@ impl<'a> Matching<'a> {
             let hosts = if round == Round::There { hosts.listed() } else { hosts.all() };
             for host in hosts {
                 if matching.is_open(host) {
-                    matching.settle(host, claims.of(host, round));
+                    matching.settle(host, claims.nodes_of(host, round));
                 }
                 if round == Round::Named {
                     let found = matching.stand(host).node();
@@ -179,7 +179,7 @@ struct Claims<'a, 'b> {
 
 impl<'a> Claims<'a, '_> {
     /// The Nodes that belong to a host for the reason of this round.
-    fn of(&self, host: &Host<'a>, round: Round) -> Vec<Node<'a>> {
+    fn nodes_of(&self, host: &Host<'a>, round: Round) -> Vec<Node<'a>> {
         match round {
             Round::OnRecord => self.evidence.on_record(host).into_iter().collect(),
             Round::Named => self.evidence.at(host).filter(|node| is_named(host, node)).collect(),
