@@ -5,8 +5,8 @@ use super::identity::{Host, Identities, NodeOfHost};
 use super::{Assignment, Assignments, Because, Intent};
 use crate::host_record::RecordChange;
 
-/// Decides about all listed hosts. Returns the address of a host that is to be configured and is about to be
-/// contacted for the first time.
+/// Decides about all listed hosts. Returns the address of an entry whose host has never been contacted, so that it may be
+/// one that left.
 pub(super) fn decide<'a>(known: &Identities<'a, '_>, out: &mut Assignments<'a>) -> Option<&'a str> {
     let Identities { hosts, machines, evidence, matching } = known;
     // The entry that has an address, by the number of the first host there.
@@ -56,7 +56,11 @@ pub(super) fn decide<'a>(known: &Identities<'a, '_>, out: &mut Assignments<'a>) 
             if host.removal_confirmed {
                 out.changes.insert(address.to_owned(), RecordChange::RemovalConfirmed(false));
             }
-            if intent != Intent::Leave && is_unseen(host) {
+            // What Nodes show, or a record that nobody can read, keeps us from its host, but it may be one that left.
+            let is_kept_off =
+                stand.obstacle().is_some() || matches!(because, Because::RecordDamaged { .. });
+            let may_be_any = intent != Intent::Leave || is_kept_off && host.ipv4.is_some();
+            if may_be_any && is_unseen(host) {
                 look_due.get_or_insert(address);
             }
             out.instances.push(Assignment {

@@ -120,6 +120,19 @@ fn pods_in_their_grace_period_are_waited_for_while_the_kubelet_starts() {
     assert!(outcome.is_ok(), "{outcome:#?}");
 }
 
+/// A broken promise that a run of `safety` found: the entry of a host went back to its first address, where the Node of a
+/// Machine was shown, so nobody looked whether it was the host that was on record by its other address.
+#[test]
+fn a_host_that_nobody_can_look_at_may_be_one_that_left() {
+    let start = Start { hosts: 1, budget: 1, features: 0, configured: true, sets: 1 };
+    let (round, other_card) = (Event::Round(0), Event::OtherCard(0));
+    let seen = [other_card, round, round, Event::SwapAddresses(1, 0), round];
+    let lost = [Event::LoseRecords, round, round, other_card, round];
+    let events: Vec<_> = seen.into_iter().chain(lost).collect();
+    let outcome = after(start, &events).run(ROUNDS);
+    assert!(outcome.is_ok(), "{outcome:#?}");
+}
+
 /// A ghost that a run of `safety` found: a successor that people asked to leave alone did not count as one that works.
 #[test]
 fn a_successor_that_is_left_alone_ends_the_wait_for_it() {

@@ -53,6 +53,20 @@ rows! { lines:
         => "10.0.0.1: leave (node win-1), because it is not listed, but entry 10.0.0.9 may be its host and is \
             looked at first\n\
             10.0.0.9: configure, because it is listed";
+    host_that_nobody_may_look_at_may_be_the_one_that_left: elsewhere(&[])
+        .with(|c| {
+            c.never_contacted = vec!["10.0.0.9"];
+            c.nodes.push(node(9));
+            behind_machine(&mut c.nodes[1]);
+        })
+        => "10.0.0.1: leave (node win-1), because it is not listed, but entry 10.0.0.9 may be its host and is \
+            looked at first\n\
+            10.0.0.9: leave (node win-9), because a machine is behind its node";
+    host_whose_record_is_damaged_may_be_the_one_that_left: elsewhere(&[("10.0.0.9_host", "{")])
+        .with(|c| c.never_contacted = vec!["10.0.0.9"])
+        => "10.0.0.1: leave (node win-1), because it is not listed, but entry 10.0.0.9 may be its host and is \
+            looked at first\n\
+            10.0.0.9: leave, because the record of 10.0.0.9 may be its own and cannot be read";
     host_that_did_not_answer_holds_nobody_up: elsewhere(&[])
         => "10.0.0.1: remove (node win-1), because it is no longer listed\n\
             10.0.0.9: configure, because it is listed";
