@@ -56,11 +56,15 @@ pub(super) fn decide<'a>(known: &Identities<'a, '_>, out: &mut Assignments<'a>) 
             if host.removal_confirmed {
                 out.changes.insert(address.to_owned(), RecordChange::RemovalConfirmed(false));
             }
-            // What Nodes show, or a record that nobody can read, keeps us from its host, but it may be one that left.
-            let is_kept_off =
-                stand.obstacle().is_some() || matches!(because, Because::RecordDamaged { .. });
-            let may_be_any = intent != Intent::Leave || is_kept_off && host.ipv4.is_some();
-            if may_be_any && is_unseen(host) {
+            let may_have_left = match &because {
+                Because::Listed | Because::Contested { .. } | Because::RecordDamaged { .. } => true,
+                // What the Node shows here is not what the Machine API says.
+                Because::MachineBehind => {
+                    node.is_some_and(|node| machines.is_elsewhere(node.facts, host.ipv4))
+                }
+                _ => false,
+            };
+            if may_have_left && is_unseen(host) {
                 look_due.get_or_insert(address);
             }
             out.instances.push(Assignment {

@@ -67,7 +67,7 @@ impl<'a> MachineIndex<'a> {
 
     /// Whether a Machine refers to a Node and has another address than this one, even a Machine with the ignore
     /// label.
-    pub(super) fn is_elsewhere(&self, node: &NodeFacts, ipv4: Option<Ipv4Addr>) -> bool {
+    pub(in crate::fleet) fn is_elsewhere(&self, node: &NodeFacts, ipv4: Option<Ipv4Addr>) -> bool {
         self.of_node(node).any(|machine| is_elsewhere(machine, ipv4))
     }
 

@@ -290,6 +290,27 @@ rows! {
     ];
 }
 
+/// The Node of a Machine shows the address of an entry that nobody has tried, beside its own.
+fn listed_where_a_machines_node_shows_itself() -> Case {
+    made(1).with(|c| {
+        c.listed = vec![entry(9)];
+        c.never_contacted = vec!["10.0.0.9"];
+        c.nodes[0].addresses.push("10.0.0.9".into());
+        let left = r#"{"ipv4": "10.0.0.1", "hostName": "WIN-1", "pinned": "x"}"#;
+        c.host_keys = vec![("10.0.0.1_host", left)];
+    })
+}
+
+#[test]
+fn a_host_that_nobody_may_look_at_may_be_one_that_left() {
+    assert_eq!(
+        listed_where_a_machines_node_shows_itself().lines(),
+        "10.0.0.1: leave, because it is not listed, but entry 10.0.0.9 may be its host and is looked at first\n\
+         10.0.0.9: leave (node node-1), because a machine is behind its node\n\
+         machine mac-1: configure (node node-1), because its machine is provisioned"
+    );
+}
+
 #[test]
 fn an_entry_for_the_address_of_a_machine_and_the_machine_are_left() {
     check(

@@ -53,20 +53,31 @@ rows! { lines:
         => "10.0.0.1: leave (node win-1), because it is not listed, but entry 10.0.0.9 may be its host and is \
             looked at first\n\
             10.0.0.9: configure, because it is listed";
-    host_that_nobody_may_look_at_may_be_the_one_that_left: elsewhere(&[])
-        .with(|c| {
-            c.never_contacted = vec!["10.0.0.9"];
-            c.nodes.push(node(9));
-            behind_machine(&mut c.nodes[1]);
-        })
-        => "10.0.0.1: leave (node win-1), because it is not listed, but entry 10.0.0.9 may be its host and is \
-            looked at first\n\
-            10.0.0.9: leave (node win-9), because a machine is behind its node";
     host_whose_record_is_damaged_may_be_the_one_that_left: elsewhere(&[("10.0.0.9_host", "{")])
         .with(|c| c.never_contacted = vec!["10.0.0.9"])
         => "10.0.0.1: leave (node win-1), because it is not listed, but entry 10.0.0.9 may be its host and is \
             looked at first\n\
             10.0.0.9: leave, because the record of 10.0.0.9 may be its own and cannot be read";
+    host_that_two_nodes_claim_may_be_the_one_that_left: elsewhere(&[])
+        .with(|c| {
+            c.never_contacted = vec!["10.0.0.9"];
+            c.nodes.extend([node(8), node(9)]);
+            c.nodes[1].annotations = node(9).annotations;
+            c.nodes[1].addresses = node(9).addresses;
+        })
+        => "10.0.0.1: leave (node win-1), because it is not listed, but entry 10.0.0.9 may be its host and is \
+            looked at first\n\
+            10.0.0.9: leave, because nodes win-8 and win-9 claim to stand for it\n\
+            10.0.0.9: leave (node win-8), because it is not listed, but may be the node of entry 10.0.0.9\n\
+            10.0.0.9: leave (node win-9), because it is not listed, but may be the node of entry 10.0.0.9";
+    linux_node_that_is_listed_keeps_nobody: elsewhere(&[])
+        .with(|c| {
+            c.never_contacted = vec!["10.0.0.9"];
+            c.nodes.push(node(9));
+            c.nodes[1].labels.insert(names::OS_LABEL.into(), "linux".into());
+        })
+        => "10.0.0.1: remove (node win-1), because it is no longer listed\n\
+            10.0.0.9: leave (node win-9), because its node is no windows node";
     host_that_did_not_answer_holds_nobody_up: elsewhere(&[])
         => "10.0.0.1: remove (node win-1), because it is no longer listed\n\
             10.0.0.9: configure, because it is listed";
