@@ -162,6 +162,17 @@ fn a_record_of_two_entries_goes_when_the_first_has_its_data() {
     assert_eq!(forgotten("c.example_host"), "");
 }
 
+/// It may say that it was made from any entry, so its name is put on no record.
+#[test]
+fn a_node_that_is_not_there_is_not_confirmed_by_its_name() {
+    let case = known(&[1], vec![made_from_1(1, &["10.0.0.77"])], &[])
+        .with(|c| c.host_names = vec![("10.0.0.1", "win-1")]);
+    case.look(|out| {
+        let found = &out.instances[0];
+        assert_eq!((found.node_name(), found.confirmed), (Some("win-1"), false));
+    });
+}
+
 #[test]
 fn a_record_with_two_reasons_is_one_former_record() {
     let records = [
