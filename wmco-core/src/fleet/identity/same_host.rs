@@ -100,20 +100,27 @@ pub(super) fn find_former<'a>(listed: &mut [Host<'a>], unlisted: &mut [Unlisted<
     }
 }
 
-/// The first record with each identifier, which counts more than those that follow, and whose it is.
-struct First<'a, T>(HashMap<Identifier<'a>, (T, &'a HostRecord)>);
+/// Of each host the first record with an identifier, which counts more than those that follow, and whose it is.
+struct First<'a, T>(HashMap<Identifier<'a>, Vec<(T, &'a HostRecord)>>);
 
 impl<'a, T: Copy> First<'a, T> {
     /// Whose a record is that `of` has: that of an earlier one, if they are of one host.
     fn same(&mut self, by: Identifier<'a>, record: &'a HostRecord, of: T) -> Option<T> {
-        match self.0.entry(by) {
+        let entry = self.0.entry(by);
+        let is_same = |than: &HostRecord, by: &Identifier<'_>| !by.is_of_another(record, than);
+        match entry {
             Entry::Vacant(first) => {
-                first.insert((of, record));
+                first.insert(vec![(of, record)]);
                 None
             }
-            Entry::Occupied(first) => {
-                let (whose, than) = *first.get();
-                Some(whose).filter(|_| !first.key().is_of_another(record, than))
+            Entry::Occupied(mut first) => {
+                let found = first.get().iter().find(|(_, than)| is_same(than, first.key()));
+                let whose = found.map(|(whose, _)| *whose);
+                // Records with one key and names of their own are compared by these.
+                if whose.is_none() && !matches!(first.key(), Identifier::Key(_)) {
+                    first.get_mut().push((of, record));
+                }
+                whose
             }
         }
     }

@@ -57,6 +57,14 @@ rows! { lines:
         ("c.example_host", r#"{"ipv4": "10.0.0.1", "hostName": "WIN-2", "pinned": "y"}"#),
     ]) => "10.0.0.1: remove, because it is no longer listed\n\
            c.example: remove, because it is no longer listed";
+    hosts_of_which_two_had_an_address_after_another_one: known(&[], vec![], &[
+        ("10.0.0.1_host", r#"{"ipv4": "10.0.0.1", "node": "win-1", "pinned": "x"}"#),
+        ("b.example_host", r#"{"ipv4": "10.0.0.1", "hostName": "WIN-2", "pinned": "y"}"#),
+        ("c.example_host", r#"{"ipv4": "10.0.0.1", "hostName": "WIN-3", "pinned": "y"}"#),
+        ("d.example_host", r#"{"ipv4": "10.0.0.4", "node": "win-4", "pinned": "x"}"#),
+    ]) => "10.0.0.1: remove, because it is no longer listed\n\
+           b.example: remove, because it is no longer listed\n\
+           d.example: remove, because it is no longer listed";
     host_that_leaves_and_told_no_name_at_one_address: known(&[], vec![], &[
         ("10.0.0.1_host", r#"{"ipv4": "10.0.0.1", "pinned": "x"}"#),
         ("10.0.0.9_host", r#"{"ipv4": "10.0.0.9", "hostName": "WIN-1", "pinned": "x"}"#),
