@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 
-use super::drain::{Drain, DrainMarks, is_news};
+use super::drain::{Drain, DrainMarks, grace_most, is_news};
 use super::drift::runs;
 use super::work::{Grounds, HostWork};
 use super::{
@@ -65,7 +65,8 @@ pub(super) fn empty(
         pods.iter().filter(|pod| !pod.is_leaving()).cloned().collect()
     };
     let staying = not_leaving(&pods);
-    let leaving = pods.iter().any(|pod| may_still_end(pod, probe, now));
+    let has_grace = now < grace_most(since, timeout);
+    let leaving = pods.iter().any(|pod| may_still_end(pod, probe, now, has_grace));
     if staying.is_empty() && !leaving {
         let late = not_leaving(&late);
         if !late.is_empty() && !observed.drain.late_pods_asked {
@@ -94,9 +95,9 @@ pub(super) fn empty(
 }
 
 /// Whether a pod may still be ended as its owner wants. Only a kubelet can do that; the daemon may start one while the
-/// pod has its grace period.
-fn may_still_end(pod: &PodFacts, probe: &Probe, now: Timestamp) -> bool {
-    let starts = probe.services.contains_key(names::objects::WICD);
+/// pod has its grace period, if that still counts.
+fn may_still_end(pod: &PodFacts, probe: &Probe, now: Timestamp, has_grace: bool) -> bool {
+    let starts = has_grace && probe.services.contains_key(names::objects::WICD);
     runs(probe, names::host::KUBELET_SERVICE)
         || starts && pod.leaves_by.is_some_and(|ends| now < ends)
 }

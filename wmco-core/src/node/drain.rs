@@ -143,6 +143,13 @@ pub fn drain_condition(
     condition(names::DRAIN_CONDITION, told, problem, fine, now)
 }
 
+/// Until when grace periods of pods count in a drain that began at `since`.
+///
+/// Source: `docs/contract/lifecycle.md`, LIFE20.
+pub(super) fn grace_most(since: Timestamp, timeout: SignedDuration) -> Timestamp {
+    since + timeout.max(limits::DRAIN_GRACE_MOST)
+}
+
 fn longest_pause(timeout: SignedDuration) -> SignedDuration {
     timeout
         .checked_mul(limits::DRAIN_PAUSE_MOST)
@@ -172,8 +179,7 @@ impl<'a> Drain<'a> {
         now: Timestamp,
     ) -> Self {
         let grace = pods.iter().filter_map(|pod| pod.leaves_by).max();
-        let longest = since + timeout.max(limits::DRAIN_GRACE_MOST);
-        let grace = grace.map(|ends| (ends + limits::POD_END).min(longest));
+        let grace = grace.map(|ends| (ends + limits::POD_END).min(grace_most(since, timeout)));
         let deadline = grace.into_iter().fold(since + timeout, Timestamp::max);
         let refused = seen.refused.as_deref();
         Self { since, purpose, deadline, pods, refused, asked: seen.asked, now }
@@ -257,6 +263,9 @@ impl<'a> Drain<'a> {
                 Some(format!(
                     "pod {pod} was to end by {ends:.0} and is still there (see its kubelet and finalizers)"
                 ))
+            }
+            Some(ends) if self.deadline <= self.now => {
+                Some(format!("pod {pod} has until {ends:.0} to end, longer than a drain waits"))
             }
             Some(_) => None,
             None => {

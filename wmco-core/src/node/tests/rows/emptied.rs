@@ -2,6 +2,16 @@
 
 use super::*;
 
+/// A host that was restarted in a drain of so many hours, with a pod that has a grace period of ten years.
+fn ends_in_years(case: &mut Case, hours: i64) {
+    case.annotate(names::RESTART_FROM_ANNOTATION, "boot 0");
+    let leaves_by = Some(NOW + SignedDuration::from_hours(10 * 365 * 24));
+    case.observed.pods = Some(vec![PodFacts { leaves_by, ..pod(true) }]);
+    let since = Some(NOW - SignedDuration::from_hours(hours));
+    case.observed.drain.marks.since = since;
+    case.observed.drain.marks.cordoned = since;
+}
+
 rows! {
     node_is_cordoned_first: Case::new().with(outdated).permitted() => "patch-node";
     content_goes_up_before_the_cordon: Case::new().with(outdated).with(tampered).permitted()
@@ -40,4 +50,20 @@ rows! {
             c.probe().services.remove(WICD);
             c.observed.pods = Some(vec![graceful()]);
         }) => "patch-node";
+    grace_period_of_years_is_waited_for_a_day: Case::new().with(outdated).emptied().with(|c| {
+        stop(c, KUBELET_SERVICE);
+        ends_in_years(c, 23);
+    }) => "await its pods' departure";
+    grace_period_of_years_is_not_waited_for_longer: Case::new().with(outdated).emptied().with(|c| {
+        stop(c, KUBELET_SERVICE);
+        ends_in_years(c, 24);
+    }) => "apply +remove-daemon patch-node";
+    grace_period_of_years_does_not_keep_a_host: Case::unlisted().emptied().with(|c| {
+        stop(c, KUBELET_SERVICE);
+        ends_in_years(c, 24);
+    }) => "apply +remove-daemon patch-node";
+    grace_period_of_years_that_a_kubelet_keeps_is_told: Case::new()
+        .with(outdated)
+        .emptied()
+        .with(|c| ends_in_years(c, 24)) => "tell-drain await its pods' departure";
 }
