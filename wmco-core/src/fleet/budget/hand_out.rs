@@ -10,7 +10,7 @@ use crate::facts::NodeFacts;
 use crate::fleet::{Assignment, Assignments, Intent};
 use crate::machines::name_in;
 
-/// Who is next: the least goes first, and among equals the one with the lower address.
+/// Who is next: the least goes first, and among equals the one whose address sorts first.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 enum Rank {
     /// A node that asks for a permit: first what is out of service already, last what had most of its drains given up.

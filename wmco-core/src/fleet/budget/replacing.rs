@@ -96,6 +96,7 @@ pub(super) fn decide<'a, 'b: 'a>(
         Err(held) => assignment.because = Because::ReplacementHeld(held),
         Ok(begun) => {
             out.replacing.insert(name.to_owned(), begun);
+            assignment.node_name().map(|node| out.waiting.remove(node));
             let permit = ReplacementPermit::for_machine(name, &machine.facts.uid);
             assignment.intent = Intent::Replace(permit);
             assignment.because = Because::LoginRefused;

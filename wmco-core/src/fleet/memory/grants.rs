@@ -1,10 +1,9 @@
 //! Permits whose marks have not been observed yet.
 
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::{BTreeMap, HashSet};
 use std::time::Duration;
 
-use crate::facts::NodeFacts;
-use crate::fleet::{Assignments, Intent};
+use crate::fleet::{Assignments, Intent, Observed};
 use crate::limits;
 use crate::machines::Machines;
 
@@ -12,8 +11,8 @@ use crate::machines::Machines;
 const PATIENCE: Duration = limits::CATCH_UP.unsigned_abs();
 
 /// Nodes with a permit whose mark has not come back through the watch, each with the time of its last claim of a
-/// slot, and Machines with a permit whose deletion has not. If this state is lost, one pass may disrupt one node
-/// more: the marks show the rest.
+/// slot, and Machines with a permit whose deletion has not. If this state is lost, one pass may disrupt as many nodes more
+/// as have permits without a mark, at most the budget: the marks show the rest.
 ///
 /// Times are those of a monotonic clock with any start: a clock that can be set would drop permits too early, or
 /// keep them for hours.
@@ -21,18 +20,24 @@ const PATIENCE: Duration = limits::CATCH_UP.unsigned_abs();
 pub(in crate::fleet) struct Grants {
     pub(super) nodes: BTreeMap<String, Duration>,
     pub(super) machines: BTreeMap<String, Duration>,
+    pub(super) has_begun: bool,
 }
 
 impl Grants {
     /// Drops permits whose marks `nodes` show or whose deletion `machines` show, and permits without a claim for
     /// [`limits::CATCH_UP`]: the mark of a worker that has just ended may still be on its way.
-    pub(super) fn update(
-        &mut self,
-        nodes: &[NodeFacts],
-        machines: &Machines,
-        claims: &BTreeSet<String>,
-        now: Duration,
-    ) {
+    pub(super) fn update(&mut self, machines: &Machines, observed: &Observed<'_>, now: Duration) {
+        let Observed { nodes, claims, hosts, .. } = *observed;
+        if !std::mem::replace(&mut self.has_begun, true) {
+            // A predecessor may have deleted them a moment ago.
+            let to_replace = hosts.of_machines().filter(|(name, kept)| {
+                let is_its =
+                    |uid: &String| machines.get(name).is_some_and(|it| it.facts.uid == *uid);
+                let record = kept.record.filter(|it| it.replacement_machine_set.is_some());
+                record.and_then(|record| record.machine.as_ref()).is_some_and(is_its)
+            });
+            self.machines.extend(to_replace.map(|(name, _)| (name.to_owned(), now)));
+        }
         let is_there = |name: &str| machines.get(name).is_some_and(|it| !it.facts.is_deleted);
         self.machines.retain(|name, given| is_there(name) && now < *given + PATIENCE);
         if self.nodes.is_empty() {
@@ -89,12 +94,19 @@ impl Grants {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::facts::MachineFacts;
+    use crate::facts::{MachineFacts, NodeFacts};
     use crate::fleet::tests::assignment;
     use crate::fleet::{Because, DisruptionPermit, ReplacementPermit};
+    use crate::host_record::KnownHosts;
     use crate::names;
 
     const NOW: Duration = Duration::ZERO;
+
+    fn update(grants: &mut Grants, nodes: &[NodeFacts], claims: &[&str], now: Duration) {
+        let claims = claims.iter().map(|name| (*name).to_owned()).collect();
+        let observed = Observed { claims: &claims, ..Observed::new(nodes) };
+        grants.update(&Machines::default(), &observed, now);
+    }
 
     fn granted() -> Grants {
         let intent = Intent::Configure(Some(DisruptionPermit::for_node("win-1")));
@@ -109,21 +121,21 @@ mod tests {
     fn a_permit_counts_until_its_mark_is_seen() {
         let mut node = NodeFacts { name: "win-1".into(), ..NodeFacts::default() };
         let mut grants = granted();
-        grants.update(std::slice::from_ref(&node), &Machines::default(), &BTreeSet::new(), NOW);
+        update(&mut grants, std::slice::from_ref(&node), &[], NOW);
         assert!(grants.has_node("win-1"));
         node.labels.insert(names::UPGRADING_LABEL.into(), names::TRUE.into());
-        grants.update(&[node], &Machines::default(), &["win-1".to_owned()].into(), NOW);
+        update(&mut grants, &[node], &["win-1"], NOW);
         assert_eq!(grants.nodes().count(), 0);
     }
 
     #[test]
     fn a_permit_that_nobody_claims_any_more_is_dropped_after_a_while() {
-        let (mut grants, claims) = (granted(), ["win-1".to_owned()].into());
+        let mut grants = granted();
         let later = NOW + PATIENCE;
         assert_eq!(grants.next_end(), Some(later));
-        grants.update(&[], &Machines::default(), &claims, later);
+        update(&mut grants, &[], &["win-1"], later);
         assert!(grants.has_node("win-1"));
-        grants.update(&[], &Machines::default(), &BTreeSet::new(), later + PATIENCE);
+        update(&mut grants, &[], &[], later + PATIENCE);
         assert_eq!(grants.nodes().count(), 0);
     }
 
@@ -136,7 +148,7 @@ mod tests {
             MachineFacts { name: "win".into(), is_windows: true, ..MachineFacts::default() };
         let deleted = MachineFacts { is_deleted: true, ..facts.clone() };
         let [there, deleted] = [facts, deleted].map(|facts| Machines::read([facts], [], ""));
-        let nobody = BTreeSet::new();
+        let observed = Observed::new(&[]);
         for (machines, now, expected) in [
             (&there, NOW, true),
             (&deleted, NOW, false),
@@ -145,8 +157,31 @@ mod tests {
         ] {
             let mut grants = Grants::default();
             grants.note(&out, NOW);
-            grants.update(&[], machines, &nobody, now);
+            grants.update(machines, &observed, now);
             assert_eq!(grants.has_machine("win"), expected);
         }
+    }
+
+    #[test]
+    fn a_predecessor_may_have_deleted_what_is_on_record_as_to_replace() {
+        let record = r#"{"machine": "u-1", "replacementMachineSet": "set"}"#;
+        let hosts = KnownHosts::read([("win_machine_host", record)]);
+        let has = |uid: &str, passes: &[Duration]| {
+            let facts = MachineFacts {
+                name: "win".into(),
+                uid: uid.into(),
+                is_windows: true,
+                ..MachineFacts::default()
+            };
+            let machines = Machines::read([facts], [], "");
+            let mut grants = Grants::default();
+            for now in passes {
+                grants.update(&machines, &Observed { hosts: &hosts, ..Observed::new(&[]) }, *now);
+            }
+            grants.has_machine("win")
+        };
+        assert!(has("u-1", &[NOW]));
+        assert!(!has("u-1", &[NOW, NOW + PATIENCE]), "nobody did");
+        assert!(!has("u-2", &[NOW]), "another one has its name");
     }
 }

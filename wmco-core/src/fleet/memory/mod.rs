@@ -26,8 +26,8 @@ use crate::host_record::KnownHosts;
 use crate::limits;
 use crate::login_keys::LoginKeys;
 
-/// What passes leave to the next. If it is lost, as when the operator starts again, work is only delayed: records and
-/// marks tell the rest.
+/// What passes leave to the next. If it is lost, as when the operator starts again, records and marks tell the rest: work is
+/// delayed, and permits whose marks are not visible yet are forgotten.
 ///
 /// Times are those of a monotonic clock with any start.
 ///
@@ -101,7 +101,7 @@ impl Memory {
         now: Duration,
     ) -> Assignments<'a> {
         self.now = now;
-        self.grants.update(observed.nodes, desired.machines, observed.claims, now);
+        self.grants.update(desired.machines, observed, now);
         self.unready.update(observed.nodes, desired.machines, now);
         let right_user_data = observed.right_user_data.filter(|_| desired.keys.is_some());
         self.user_data.update(right_user_data, now);
