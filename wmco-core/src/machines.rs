@@ -212,8 +212,13 @@ const RUNNING: &str = "Running";
 
 /// The first internal address that is IPv4.
 pub fn internal_ipv4(machine: &MachineFacts) -> Option<Ipv4Addr> {
-    let mut internal = machine.addresses.iter().filter(|address| address.kind == "InternalIP");
-    internal.find_map(|address| address.address.parse().ok())
+    all_internal_ipv4(machine).next()
+}
+
+/// All internal addresses that are IPv4.
+pub(crate) fn all_internal_ipv4(machine: &MachineFacts) -> impl Iterator<Item = Ipv4Addr> {
+    let internal = machine.addresses.iter().filter(|address| address.kind == "InternalIP");
+    internal.filter_map(|address| address.address.parse().ok())
 }
 
 #[cfg(test)]

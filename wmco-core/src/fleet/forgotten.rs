@@ -6,7 +6,7 @@ use std::collections::{BTreeSet, HashSet};
 use super::identity::Unlisted;
 use super::{Assignments, Notice, Observed};
 use crate::host_record::HostRecord;
-use crate::instances::Jump;
+use crate::instances::{AlsoNamed, Jump};
 use crate::names;
 
 /// Keys of hosts that are neither listed nor to be cleaned, and of hosts that are listed under another name, once
@@ -30,16 +30,15 @@ pub(super) fn keys<'a>(
         others.into_iter().filter(is_left_over).map(|it| it.address).collect();
     if !left_over.is_empty() {
         // While one of its Nodes exists, its host may exist.
-        for node in observed.nodes {
-            for shown in &node.addresses {
-                left_over.remove(shown.as_str());
-            }
-            node.annotation(names::INSTANCE_ANNOTATION).map(|origin| left_over.remove(origin));
-        }
+        let of_nodes = observed.nodes.iter().flat_map(|node| {
+            let shown = node.addresses.iter().map(String::as_str);
+            shown.chain(node.annotation(names::INSTANCE_ANNOTATION))
+        });
         // It has to be taken over first.
-        for former in out.instances.iter().flat_map(|instance| &instance.formerly) {
-            left_over.remove(former.as_str());
-        }
+        let formerly = out.instances.iter().flat_map(|instance| &instance.formerly);
+        let all = of_nodes.chain(formerly.map(String::as_str));
+        let are_needed: HashSet<AlsoNamed> = all.map(AlsoNamed::of).collect();
+        left_over.retain(|address| !are_needed.contains(&AlsoNamed::of(address)));
     }
     forgotten.extend(taken_over.into_iter().map(|it| it.address.to_owned()));
     forgotten.extend(left_over.into_iter().map(str::to_owned));

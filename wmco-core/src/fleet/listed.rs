@@ -57,14 +57,17 @@ pub(super) fn decide<'a>(known: &Identities<'a, '_>, out: &mut Assignments<'a>) 
                 out.changes.insert(address.to_owned(), RecordChange::RemovalConfirmed(false));
             }
             let may_have_left = match &because {
-                Because::Listed | Because::Contested { .. } | Because::RecordDamaged { .. } => true,
+                Because::Listed | Because::Contested { .. } => is_unseen(host),
+                // Whatever we saw of it stands in what cannot be read.
+                Because::RecordDamaged { .. } => true,
                 // What the Node shows here is not what the Machine API says.
                 Because::MachineBehind => {
-                    node.is_some_and(|node| machines.is_elsewhere(node.facts, host.ipv4))
+                    is_unseen(host)
+                        && node.is_some_and(|node| machines.is_elsewhere(node.facts, host.ipv4))
                 }
                 _ => false,
             };
-            if may_have_left && is_unseen(host) {
+            if may_have_left {
                 look_due.get_or_insert(address);
             }
             out.instances.push(Assignment {

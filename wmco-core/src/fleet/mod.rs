@@ -1,7 +1,7 @@
 //! Decides which instances are configured, removed or left, and which nodes may be disrupted.
 //!
 //! # Which host gets the permit
-//! [`Memory::pass`] decides, and only it makes a permit:
+//! [`Memory::pass`] decides; [`reconcile`] does the same with nothing remembered, for those that only look:
 //! 1. It is given what people and the Machine API want ([`Desired`]) and what the world shows ([`Observed`]), and recalls
 //!    what earlier passes left ([`Memory`]): permits whose marks are not visible yet, and how long hosts have failed.
 //! 2. `Hosts` says which entries and records are one host, `Matching` which Node is whose.
@@ -11,7 +11,7 @@
 //!    one while there are fewer lines than the budget.
 //! 6. It is asked for one candidate after the other, by `Rank`: the nodes that ask, those first that are out of service
 //!    already, then those with a mark, then those whose drains were given up less often; then Machines whose hosts
-//!    do not let us in, those first that do not work; of equals the lower address. A node that is admitted gets a
+//!    do not let us in, those first that do not work; of equals the one whose address sorts first. A node that is admitted gets a
 //!    [`DisruptionPermit`], a Machine a [`ReplacementPermit`], while the rest of its MachineSet is well; the others are
 //!    [`Held`].
 //!
@@ -23,7 +23,8 @@
 //! - A Machine is deleted only with a permit of the same budget, while all others of its MachineSet are ready with
 //!   the operator's version, and one at a time until its successor works. A Machine that already holds a slot, or
 //!   because of which a slot is held, does not wait for others: they would wait for it.
-//! - If an entry and a Machine, or two of either, refer to one host or Node, all of them are left.
+//! - If an entry and a Machine, or two Machines, refer to one host or Node, all of them are left. Of two entries for one
+//!   host one keeps it: the one with its Node, or else the one whose address sorts first.
 //! - A Node is removed only if no entry can refer to it, whatever Nodes report, so an entry that does not resolve
 //!   or parse protects every Node that may belong to it; while the list is absent nothing is removed.
 //! - A host's record outlives its Node, so that the host is cleaned even without the Node.

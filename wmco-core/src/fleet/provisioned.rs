@@ -10,7 +10,7 @@ use super::{Assignment, Assignments, Because, Intent, Observed};
 use crate::facts::NodeFacts;
 use crate::host_record::HostRecord;
 use crate::instances::Instance;
-use crate::machines::{Machine, Machines, key};
+use crate::machines::{Machine, Machines, all_internal_ipv4, key};
 
 /// Decides about all Machines without the ignore label. `is_listed` says whether there is a list of entries;
 /// without a list, every recorded host may be listed.
@@ -34,7 +34,7 @@ pub(super) fn decide<'a>(
         let node = referred.and_then(|node| by_uid.get(node.uid.as_str()).copied());
         let address = key(&machine.facts.name);
         let ipv4 = machine.instance.as_ref().ok().map(|instance| instance.ipv4);
-        let there = ipv4.and_then(|ipv4| hosts.at(ipv4));
+        let there = || all_internal_ipv4(&machine.facts).flat_map(|ipv4| hosts.at(ipv4));
         let shared = |with: String| Because::NodeShared { with };
         // Without a conflict the Machine's Node decides.
         let because = first(&[
@@ -44,12 +44,13 @@ pub(super) fn decide<'a>(
                 is_damaged.then(|| Because::RecordDamaged { address: address.clone() })
             },
             &|| {
-                let address = there.filter(|host| host.is_listed())?.address.to_owned();
+                let address = there().find(|host| host.is_listed())?.address.to_owned();
                 Some(Because::AddressListed { address })
             },
             &|| {
-                there?.record().filter(|record| !record.is_untouched())?;
-                Some(Because::AddressOnRecord { address: there?.address.to_owned() })
+                let is_touched = |record: &HostRecord| !record.is_untouched();
+                let there = there().find(|host| host.record().is_some_and(is_touched))?;
+                Some(Because::AddressOnRecord { address: there.address.to_owned() })
             },
             &|| {
                 let machine = made.beside(machine, ipv4?)?.facts.name.clone();

@@ -158,23 +158,6 @@ impl HostRecord {
         self.host_name.is_none() && self.node.is_none() && self.root_closed_with_host_key.is_none()
     }
 
-    /// Whether both belong to one host: they have the same identity and no different Nodes.
-    ///
-    /// ```
-    /// use wmco_core::host_record::HostRecord;
-    ///
-    /// let read = |json| serde_json::from_str::<HostRecord>(json);
-    /// let before = read(r#"{"pinned": "SHA256:a", "node": "win-1"}"#)?;
-    /// assert!(before.is_same_host(&read(r#"{"pinned": "SHA256:a", "hostName": "WIN-1"}"#)?));
-    /// assert!(!before.is_same_host(&read(r#"{"pinned": "SHA256:a", "hostName": "WIN-2"}"#)?));
-    /// assert!(!before.is_same_host(&read(r#"{"pinned": "SHA256:b", "hostName": "WIN-1"}"#)?));
-    /// Ok::<(), serde_json::Error>(())
-    /// ```
-    pub fn is_same_host(&self, other: &Self) -> bool {
-        let other_node = self.node.as_ref().zip(other.node.as_ref()).is_some_and(|(a, b)| a != b);
-        self.identity().is_some() && self.identity() == other.identity() && !other_node
-    }
-
     /// The record with `key` as the host's key. If the key is new, the host was reinstalled, and it is unknown
     /// which of our keys it accepts.
     pub(super) fn showing(self, key: &HostKey) -> Self {

@@ -7,6 +7,7 @@ use super::by_address::ByAddress;
 use super::host::Host;
 use super::hosts::Hosts;
 use crate::facts::NodeFacts;
+use crate::host_record::HostRecord;
 use crate::instances::AlsoNamed;
 use crate::names;
 
@@ -14,14 +15,14 @@ use crate::names;
 pub(in crate::fleet) struct ClaimedEntries<'a, 'b> {
     hosts: &'b Hosts<'a>,
     /// By a former listed address.
-    former: HashMap<&'a str, usize>,
+    former: ByAddress<'a, usize>,
     /// By any address: as listed, of the host, and the host's former one.
     at: ByAddress<'a, usize>,
     /// By the further names and addresses of the entry.
     also: HashMap<&'a AlsoNamed, usize>,
     /// By the recorded Node.
     of_node: HashMap<&'a str, usize>,
-    /// The first invalid entry by a name about whose host nothing is known.
+    /// The first invalid entry by a name whose host we know nothing of, since no login to it ever succeeded.
     unknown_name: Option<&'a str>,
     /// The first invalid entry, by a name or an address, about whose host nothing is known.
     unknown: Option<&'a str>,
@@ -32,7 +33,7 @@ impl<'a, 'b> ClaimedEntries<'a, 'b> {
         let count = hosts.listed().len();
         let mut entries = Self {
             hosts,
-            former: HashMap::new(),
+            former: ByAddress::with_capacity(0),
             at: ByAddress::with_capacity(count),
             also: HashMap::new(),
             of_node: HashMap::with_capacity(count),
@@ -52,9 +53,9 @@ impl<'a, 'b> ClaimedEntries<'a, 'b> {
                 entries.of_node.entry(node).or_insert(host.number);
             }
             for former in &host.former {
-                entries.former.entry(former.address).or_insert(host.number);
+                entries.former.or_insert(former.address, host.number);
             }
-            if host.is_broken() && record.is_none() {
+            if host.is_broken() && record.is_none_or(HostRecord::is_untouched) {
                 entries.unknown.get_or_insert(host.address);
                 if host.address.parse::<Ipv4Addr>().is_err() {
                     entries.unknown_name.get_or_insert(host.address);
@@ -67,7 +68,7 @@ impl<'a, 'b> ClaimedEntries<'a, 'b> {
     /// The entry with this listed address, now or before, or with this further name or address.
     pub(in crate::fleet) fn named(&self, address: &str) -> Option<&'b Host<'a>> {
         let listed = self.hosts.named(address).filter(|host| host.is_listed());
-        let formerly = || self.hosts.numbered(*self.former.get(address)?);
+        let formerly = || self.hosts.numbered(self.former.get(address)?);
         listed.or_else(formerly).or_else(|| self.also_named(address))
     }
 

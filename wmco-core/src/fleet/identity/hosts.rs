@@ -145,10 +145,10 @@ impl<'a> Hosts<'a> {
         self.by_ipv4.get(&shown.parse().ok()?).copied()
     }
 
-    /// The first host at an IPv4 address, or the host that was there while its entry was valid.
-    pub(in crate::fleet) fn at(&self, ipv4: Ipv4Addr) -> Option<&Host<'a>> {
-        let there = self.by_ipv4.get(&ipv4).or_else(|| self.was_at.get(&ipv4));
-        self.numbered(*there?)
+    /// The first host at an IPv4 address, and the first one that was there while its entry was valid.
+    pub(in crate::fleet) fn at(&self, ipv4: Ipv4Addr) -> impl Iterator<Item = &Host<'a>> {
+        let there = [&self.by_ipv4, &self.was_at].into_iter().filter_map(move |at| at.get(&ipv4));
+        there.filter_map(|number| self.numbered(*number))
     }
 
     /// The number of the first host with the Node in its record.

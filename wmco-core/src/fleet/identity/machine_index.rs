@@ -5,14 +5,16 @@ use std::net::Ipv4Addr;
 
 use crate::facts::NodeFacts;
 use crate::fleet::Because;
-use crate::machines::{Machine, Machines, Unfit, internal_ipv4};
+use crate::machines::{Machine, Machines, Unfit, all_internal_ipv4};
 use crate::names;
 
 /// All Machines. One with the ignore label is no instance, and still has its address and its Node.
 pub(in crate::fleet) struct MachineIndex<'a> {
     machines: &'a Machines,
-    /// By address, whatever their phase.
+    /// By their first address, whatever their phase.
     at: HashMap<Ipv4Addr, Vec<&'a Machine>>,
+    /// The first Machine without the ignore label that has an address beside its first one.
+    also_at: HashMap<Ipv4Addr, &'a Machine>,
     /// By the UID of the Node in their `nodeRef`.
     with_node: HashMap<&'a str, Vec<&'a Machine>>,
     /// By the name of that Node, without Machines that are being deleted.
@@ -24,14 +26,19 @@ impl<'a> MachineIndex<'a> {
         let mut made = Self {
             machines,
             at: HashMap::new(),
+            also_at: HashMap::new(),
             with_node: HashMap::new(),
             with_name: HashMap::new(),
         };
         // Those with the ignore label come last.
         let ignored = machines.iter().filter(|machine| is_ignored(machine));
         for machine in made.machines().chain(ignored) {
-            if let Some(ipv4) = internal_ipv4(&machine.facts) {
+            let mut addresses = all_internal_ipv4(&machine.facts);
+            if let Some(ipv4) = addresses.next() {
                 made.at.entry(ipv4).or_default().push(machine);
+            }
+            for ipv4 in addresses.filter(|_| !is_ignored(machine)) {
+                made.also_at.entry(ipv4).or_insert(machine);
             }
             if let Some(node) = machine.facts.node.as_ref().filter(|node| !node.uid.is_empty()) {
                 made.with_node.entry(&node.uid).or_default().push(machine);
@@ -55,7 +62,9 @@ impl<'a> MachineIndex<'a> {
 
     /// Why nothing else at an address is touched, if a Machine has the address.
     pub(in crate::fleet) fn address_of_machine(&self, ipv4: Ipv4Addr) -> Option<Because> {
-        let machine = self.at.get(&ipv4)?.first().filter(|machine| !is_ignored(machine))?;
+        let first = self.at.get(&ipv4).and_then(|there| there.first());
+        let first = first.filter(|machine| !is_ignored(machine));
+        let machine = first.or_else(|| self.also_at.get(&ipv4))?;
         Some(Because::AddressOfMachine { machine: machine.facts.name.clone() })
     }
 
@@ -151,8 +160,9 @@ fn is_ignored(machine: &Machine) -> bool {
 
 /// Whether a Machine has another address.
 fn is_elsewhere(machine: &Machine, ipv4: Option<Ipv4Addr>) -> bool {
-    let at = internal_ipv4(&machine.facts);
-    at.is_some() && ipv4.is_some() && at != ipv4
+    let mut at = all_internal_ipv4(&machine.facts).peekable();
+    let has_address = at.peek().is_some();
+    has_address && ipv4.is_some_and(|ipv4| at.all(|own| own != ipv4))
 }
 
 /// The name of the Machine in a Node's annotation.

@@ -4,7 +4,7 @@
 //!
 //! | both have | but they are of two hosts if |
 //! | --- | --- |
-//! | the address | their keys differ: one host had the address after the other |
+//! | the address | their keys differ: one host had the address after the other; of two records without an entry also if one has no key |
 //! | the key and the name | their Nodes differ: a host that has a Node may report any name |
 //! | the key | it has told a name or has something of ours: hosts that were made from one image have one key |
 
@@ -70,8 +70,8 @@ impl<'a> Known<'a> {
                 .extend(there.filter(|it| own.is_none_or(|own| !at.is_of_another(it.record, own))));
         }
         // Before the first login under this address, the former record at the same address identifies the host.
-        let before = found.first().map(|former| former.record);
-        if let Some(seen) = own.filter(|own| own.pinned.is_some()).or(before) {
+        let before = || found.iter().map(|former| former.record).find(|it| it.pinned.is_some());
+        if let Some(seen) = own.filter(|own| own.pinned.is_some()).or_else(before) {
             for by in Identifier::with_key(seen) {
                 // Each record belongs to a single entry's host, so the first host takes them all.
                 let same = self.0.remove(&by).into_iter().flatten();
@@ -107,7 +107,10 @@ impl<'a, T: Copy> First<'a, T> {
     /// Whose a record is that `of` has: that of an earlier one, if they are of one host.
     fn same(&mut self, by: Identifier<'a>, record: &'a HostRecord, of: T) -> Option<T> {
         let entry = self.0.entry(by);
-        let is_same = |than: &HostRecord, by: &Identifier<'_>| !by.is_of_another(record, than);
+        // A host without a key may have been at an address before or after one with a key, so both are cleaned.
+        let is_same = |than: &HostRecord, by: &Identifier<'_>| {
+            !by.is_of_another(record, than) && record.pinned.is_some() == than.pinned.is_some()
+        };
         match entry {
             Entry::Vacant(first) => {
                 first.insert(vec![(of, record)]);
@@ -171,11 +174,7 @@ pub(super) fn join_unlisted(unlisted: &mut [Unlisted<'_>]) {
     });
     let mut first = First(HashMap::new());
     for it in records {
-        // A host without a key may have been at an address before or after one with a key, so both are cleaned.
-        let is_cleaned_with =
-            |kept: &Former<'_>| it.record.pinned.is_some() == kept.record.pinned.is_some();
-        let same = Identifier::all_of(it.record)
-            .map(|by| first.same(by, it.record, it).filter(is_cleaned_with));
+        let same = Identifier::all_of(it.record).map(|by| first.same(by, it.record, it));
         if let Some(kept) = same.fold(None, Option::or) {
             goes_on(unlisted, it, kept.kept);
         }

@@ -49,8 +49,13 @@ impl<'a> Unlisted<'a> {
     /// Whether all its data is stored under its other address, too.
     pub(in crate::fleet) fn is_taken_over(&self) -> bool {
         let (Some(record), Some(other)) = (self.kept.record, self.successor) else { return false };
-        let has_key = record.is_untouched() || other.pin.is_some();
+        // Another pin that nobody has shown there may be of another host.
+        let has_key = |own: &HostRecord| {
+            let is_its =
+                other.pin == self.kept.pin || own.pinned.is_some() || record.pinned.is_none();
+            record.is_untouched() || other.pin.is_some() && is_its
+        };
         let has_node = |own: &HostRecord| record.node.is_none() || own.node.is_some();
-        has_key && other.record.is_some_and(has_node)
+        other.record.is_some_and(|own| has_key(own) && has_node(own))
     }
 }

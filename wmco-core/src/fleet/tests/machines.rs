@@ -115,6 +115,28 @@ rows! {
     a_node_of_another_system_is_left: made(1).with(|c| {
         c.nodes[0].labels.insert(names::OS_LABEL.into(), "linux".into());
     }) => ["machine mac-1: leave (node node-1), because its node is no windows node"];
+    an_entry_at_a_further_address_of_a_machine: made(1).with(|c| {
+        c.machines[0].phase = Some("Provisioned".into());
+        c.machines[0].node = None;
+        let address = "10.0.0.9".into();
+        c.machines[0].addresses.push(MachineAddress { kind: "InternalIP".into(), address });
+        c.nodes.clear();
+        c.listed = vec![entry(9)];
+    }) => [
+        "10.0.0.9: leave, because machine mac-1 has its address",
+        "machine mac-1: leave, because entry 10.0.0.9 leads to its address",
+    ];
+    a_further_address_of_two_machines: made(2).with(|c| {
+        for machine in &mut c.machines {
+            let address = "10.0.0.9".into();
+            machine.addresses.push(MachineAddress { kind: "InternalIP".into(), address });
+        }
+        c.listed = vec![entry(8)];
+    }) => [
+        "10.0.0.8: configure, because it is listed",
+        JOINED,
+        "machine mac-2: configure (node node-2), because its machine is provisioned",
+    ];
     two_machines_at_one_address_are_left: made(2).with(|c| {
         c.machines[1].addresses = c.machines[0].addresses.clone();
     }) => [

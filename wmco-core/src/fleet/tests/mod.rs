@@ -126,6 +126,7 @@ mod guard;
 mod identity;
 mod machines;
 mod notices;
+mod protected;
 mod records;
 mod same_host;
 mod slots;

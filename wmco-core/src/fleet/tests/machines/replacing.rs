@@ -392,6 +392,15 @@ fn a_machine_whose_node_holds_a_slot_waits_for_no_other() {
 }
 
 #[test]
+fn a_machine_that_goes_does_not_wait_for_a_slot() {
+    let case = made(3).with(|c| {
+        c.host_keys = vec![going(1)];
+        (c.refused, c.replaced, c.claims) = (vec!["mac-1"], vec!["mac-1"], vec!["node-1"]);
+    });
+    case.look(|out| assert_eq!((out.waiting, out.replacing.len()), ([].into(), 1)));
+}
+
+#[test]
 fn a_host_that_lets_us_in_again_is_not_replaced() {
     made(1).with(|c| c.host_keys = vec![going(1)]).look(|out| {
         assert_eq!(lines(&out.instances), JOINED);
