@@ -8,7 +8,8 @@ before=fuzz/alike/before
 rm -rf "$before"
 mkdir -p "$before"
 trap 'rm -rf "$before"' EXIT
-git archive "$ref" -- Cargo.toml wmco-core | tar -x -C "$before"
+# With the times of now: cargo would take files that are older than its last build for built.
+git archive "$ref" -- Cargo.toml wmco-core | tar -x -m -C "$before"
 # Cargo tells two packages of one name apart by their versions; of the workspace only this member is there.
 sed -i -e '0,/^version = .*/s//version = "0.0.0"/' -e '/^members = \[/,/^\]/c members = ["wmco-core"]' "$before/Cargo.toml"
 cargo run --quiet --release --manifest-path fuzz/alike/Cargo.toml --target-dir "${CARGO_TARGET_DIR:-target}/alike" -- "$seed" "$clusters"
