@@ -133,6 +133,17 @@ fn a_host_that_nobody_can_look_at_may_be_one_that_left() {
     assert!(outcome.is_ok(), "{outcome:#?}");
 }
 
+/// A broken promise that a run of `convergence` found: a new operator took a Machine that was on record as one to replace
+/// for one with a permit, and deleted it while another one had not got its version.
+#[test]
+fn what_is_on_record_as_one_to_replace_has_no_permit() {
+    let start = Start { hosts: 2, budget: 1, features: 0, configured: false, sets: 2 };
+    let (changed, scaled) = (Event::Key(KeyEvent::Change), Event::Of(MachineEvent::Scale(0, 3)));
+    let events = [Event::Wait, changed, scaled, Event::Round(32), Event::Wait, Event::Bump];
+    let outcome = after(start, &events).run(3 * ROUNDS);
+    assert!(outcome.is_ok(), "{outcome:#?}");
+}
+
 /// A ghost that a run of `safety` found: a successor that people asked to leave alone did not count as one that works.
 #[test]
 fn a_successor_that_is_left_alone_ends_the_wait_for_it() {

@@ -113,7 +113,7 @@ fn no_longer(health: &Health<'_>, refusing: &BTreeSet<&str>, out: &mut Assignmen
             continue;
         };
         let goes_on = refusing.contains(name) || memory.grants().has_machine(name);
-        if !goes_on && !is_gone(machines, name, record) {
+        if !goes_on && !memory.may_have_predecessor() && !is_gone(machines, name, record) {
             out.changes.insert(key(name), RecordChange::ToKeep);
         }
     }

@@ -1,9 +1,10 @@
 //! Permits whose marks have not been observed yet.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::time::Duration;
 
-use crate::fleet::{Assignments, Intent, Observed};
+use crate::facts::NodeFacts;
+use crate::fleet::{Assignments, Intent};
 use crate::limits;
 use crate::machines::Machines;
 
@@ -20,24 +21,18 @@ const PATIENCE: Duration = limits::CATCH_UP.unsigned_abs();
 pub(in crate::fleet) struct Grants {
     pub(super) nodes: BTreeMap<String, Duration>,
     pub(super) machines: BTreeMap<String, Duration>,
-    pub(super) has_begun: bool,
 }
 
 impl Grants {
     /// Drops permits whose marks `nodes` show or whose deletion `machines` show, and permits without a claim for
     /// [`limits::CATCH_UP`]: the mark of a worker that has just ended may still be on its way.
-    pub(super) fn update(&mut self, machines: &Machines, observed: &Observed<'_>, now: Duration) {
-        let Observed { nodes, claims, hosts, .. } = *observed;
-        if !std::mem::replace(&mut self.has_begun, true) {
-            // A predecessor may have deleted them a moment ago.
-            let to_replace = hosts.of_machines().filter(|(name, kept)| {
-                let is_its =
-                    |uid: &String| machines.get(name).is_some_and(|it| it.facts.uid == *uid);
-                let record = kept.record.filter(|it| it.replacement_machine_set.is_some());
-                record.and_then(|record| record.machine.as_ref()).is_some_and(is_its)
-            });
-            self.machines.extend(to_replace.map(|(name, _)| (name.to_owned(), now)));
-        }
+    pub(super) fn update(
+        &mut self,
+        nodes: &[NodeFacts],
+        machines: &Machines,
+        claims: &BTreeSet<String>,
+        now: Duration,
+    ) {
         let is_there = |name: &str| machines.get(name).is_some_and(|it| !it.facts.is_deleted);
         self.machines.retain(|name, given| is_there(name) && now < *given + PATIENCE);
         if self.nodes.is_empty() {
@@ -94,19 +89,12 @@ impl Grants {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::facts::{MachineFacts, NodeFacts};
+    use crate::facts::MachineFacts;
     use crate::fleet::tests::assignment;
     use crate::fleet::{Because, DisruptionPermit, ReplacementPermit};
-    use crate::host_record::KnownHosts;
     use crate::names;
 
     const NOW: Duration = Duration::ZERO;
-
-    fn update(grants: &mut Grants, nodes: &[NodeFacts], claims: &[&str], now: Duration) {
-        let claims = claims.iter().map(|name| (*name).to_owned()).collect();
-        let observed = Observed { claims: &claims, ..Observed::new(nodes) };
-        grants.update(&Machines::default(), &observed, now);
-    }
 
     fn granted() -> Grants {
         let intent = Intent::Configure(Some(DisruptionPermit::for_node("win-1")));
@@ -121,21 +109,21 @@ mod tests {
     fn a_permit_counts_until_its_mark_is_seen() {
         let mut node = NodeFacts { name: "win-1".into(), ..NodeFacts::default() };
         let mut grants = granted();
-        update(&mut grants, std::slice::from_ref(&node), &[], NOW);
+        grants.update(std::slice::from_ref(&node), &Machines::default(), &BTreeSet::new(), NOW);
         assert!(grants.has_node("win-1"));
         node.labels.insert(names::UPGRADING_LABEL.into(), names::TRUE.into());
-        update(&mut grants, &[node], &["win-1"], NOW);
+        grants.update(&[node], &Machines::default(), &["win-1".to_owned()].into(), NOW);
         assert_eq!(grants.nodes().count(), 0);
     }
 
     #[test]
     fn a_permit_that_nobody_claims_any_more_is_dropped_after_a_while() {
-        let mut grants = granted();
+        let (mut grants, claims) = (granted(), ["win-1".to_owned()].into());
         let later = NOW + PATIENCE;
         assert_eq!(grants.next_end(), Some(later));
-        update(&mut grants, &[], &["win-1"], later);
+        grants.update(&[], &Machines::default(), &claims, later);
         assert!(grants.has_node("win-1"));
-        update(&mut grants, &[], &[], later + PATIENCE);
+        grants.update(&[], &Machines::default(), &BTreeSet::new(), later + PATIENCE);
         assert_eq!(grants.nodes().count(), 0);
     }
 
@@ -148,7 +136,7 @@ mod tests {
             MachineFacts { name: "win".into(), is_windows: true, ..MachineFacts::default() };
         let deleted = MachineFacts { is_deleted: true, ..facts.clone() };
         let [there, deleted] = [facts, deleted].map(|facts| Machines::read([facts], [], ""));
-        let observed = Observed::new(&[]);
+        let nobody = BTreeSet::new();
         for (machines, now, expected) in [
             (&there, NOW, true),
             (&deleted, NOW, false),
@@ -157,31 +145,8 @@ mod tests {
         ] {
             let mut grants = Grants::default();
             grants.note(&out, NOW);
-            grants.update(machines, &observed, now);
+            grants.update(&[], machines, &nobody, now);
             assert_eq!(grants.has_machine("win"), expected);
         }
-    }
-
-    #[test]
-    fn a_predecessor_may_have_deleted_what_is_on_record_as_to_replace() {
-        let record = r#"{"machine": "u-1", "replacementMachineSet": "set"}"#;
-        let hosts = KnownHosts::read([("win_machine_host", record)]);
-        let has = |uid: &str, passes: &[Duration]| {
-            let facts = MachineFacts {
-                name: "win".into(),
-                uid: uid.into(),
-                is_windows: true,
-                ..MachineFacts::default()
-            };
-            let machines = Machines::read([facts], [], "");
-            let mut grants = Grants::default();
-            for now in passes {
-                grants.update(&machines, &Observed { hosts: &hosts, ..Observed::new(&[]) }, *now);
-            }
-            grants.has_machine("win")
-        };
-        assert!(has("u-1", &[NOW]));
-        assert!(!has("u-1", &[NOW, NOW + PATIENCE]), "nobody did");
-        assert!(!has("u-2", &[NOW]), "another one has its name");
     }
 }

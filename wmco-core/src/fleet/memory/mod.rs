@@ -53,6 +53,8 @@ pub struct Memory {
     /// Replacements of the last pass, from [`Assignments::replacing`]. After a restart the records tell; while the operator
     /// runs, nobody can make it forget one.
     replacing: BTreeMap<String, Replacement>,
+    /// The time of the first pass.
+    began: Option<Duration>,
     /// The time of the pass.
     now: Duration,
 }
@@ -101,7 +103,8 @@ impl Memory {
         now: Duration,
     ) -> Assignments<'a> {
         self.now = now;
-        self.grants.update(desired.machines, observed, now);
+        self.began.get_or_insert(now);
+        self.grants.update(observed.nodes, desired.machines, observed.claims, now);
         self.unready.update(observed.nodes, desired.machines, now);
         let right_user_data = observed.right_user_data.filter(|_| desired.keys.is_some());
         self.user_data.update(right_user_data, now);
@@ -120,6 +123,7 @@ impl Memory {
     /// When the next pass is due though nothing changes; `None` if no time ends anything.
     pub fn wake_at(&self, now: Duration) -> Option<Duration> {
         let ends = [
+            self.has_seen_all_at().filter(|end| now < *end),
             self.grants.next_end(),
             self.unready.next_end(self.patience.refused, now),
             self.user_data.next_end(self.patience.refused, now),
@@ -140,6 +144,15 @@ impl Memory {
         let mut memory = Self::of_nothing();
         memory.logins.have_failed(instances.iter().cloned(), LoginResult::Refused);
         memory
+    }
+
+    /// Whether a predecessor may have done something a moment ago that is not visible yet.
+    pub(in crate::fleet) fn may_have_predecessor(&self) -> bool {
+        self.has_seen_all_at().is_some_and(|end| self.now < end)
+    }
+
+    fn has_seen_all_at(&self) -> Option<Duration> {
+        Some(self.began? + limits::CATCH_UP.unsigned_abs())
     }
 
     /// Permits whose marks may not be visible yet.

@@ -42,8 +42,7 @@ impl Remembered<'_> {
             UserData::Settled => Some(Duration::ZERO),
         };
         memory.user_data = UserDataSince(right.map(|since| (String::new(), since)));
-        let (nodes, machines) = (now(self.granted), now(self.replaced));
-        memory.grants = Grants { nodes, machines, has_begun: true };
+        memory.grants = Grants { nodes: now(self.granted), machines: now(self.replaced) };
         memory.unready.since = self.unready.iter().map(since).collect();
         memory.replacing = begun.collect();
         let refused = self.refused.iter().map(|name| key(name));

@@ -75,13 +75,17 @@ impl Case {
     }
 
     pub(super) fn look<T>(&self, at: impl FnOnce(Assignments<'_>) -> T) -> T {
+        self.inputs(|desired, observed| at(decide(desired, observed, &self.memory())))
+    }
+
+    /// The same, with what is asked for and what there is.
+    pub(super) fn inputs<T>(&self, at: impl FnOnce(&Desired<'_>, &Observed<'_>) -> T) -> T {
         let set = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
         let names =
             self.host_names.iter().map(|(address, name)| ((*address).to_owned(), set(&[name])));
         let entries = self.entries();
         let (machines, sets) = (self.machines.iter().cloned(), self.sets.iter().cloned());
-        let memory = self.memory();
-        at(decide(
+        at(
             &Desired {
                 entries: (!self.list_absent).then_some(&entries),
                 machines: &Machines::read(machines, sets, platforms::AWS),
@@ -99,8 +103,7 @@ impl Case {
                 host_names: &names.collect(),
                 never_contacted: &set(&self.never_contacted),
             },
-            &memory,
-        ))
+        )
     }
 
     /// What passes before left.

@@ -1,5 +1,7 @@
 //! Which Machine is made anew, and when.
 
+use std::time::Duration;
+
 use jiff::SignedDuration;
 
 use super::*;
@@ -398,6 +400,22 @@ fn a_machine_that_goes_does_not_wait_for_a_slot() {
         (c.refused, c.replaced, c.claims) = (vec!["mac-1"], vec!["mac-1"], vec!["node-1"]);
     });
     case.look(|out| assert_eq!((out.waiting, out.replacing.len()), ([].into(), 1)));
+}
+
+#[test]
+fn a_new_operator_takes_no_machine_off_record_that_a_predecessor_may_have_deleted() {
+    let case = made(3).with(|c| c.host_keys = vec![going(1)]);
+    let after = |passes: &[Duration]| {
+        case.inputs(|desired, observed| {
+            let mut memory = Memory::default();
+            let changes = passes.iter().map(|now| memory.pass(desired, observed, *now).changes);
+            let last = changes.last().unwrap().get(&key("mac-1")).cloned();
+            (last, memory.wake_at(Duration::ZERO))
+        })
+    };
+    let soon = limits::CATCH_UP.unsigned_abs();
+    assert_eq!(after(&[Duration::ZERO]), (None, Some(soon)));
+    assert_eq!(after(&[Duration::ZERO, soon]).0, Some(RecordChange::ToKeep));
 }
 
 #[test]
