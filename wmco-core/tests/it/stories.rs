@@ -144,6 +144,18 @@ fn what_is_on_record_as_one_to_replace_has_no_permit() {
     assert!(outcome.is_ok(), "{outcome:#?}");
 }
 
+/// A ghost that a run of `fault_tolerance` found: a host restarted in a drain, so that no kubelet was there to end its pods
+/// when their time was over, and the new daemon put its services in the place of the old ones.
+#[test]
+fn a_pod_whose_time_is_over_without_a_kubelet_is_nobodys_loss() {
+    let start = Start { hosts: 1, budget: 1, features: 0, configured: true, sets: 0 };
+    let (round, restarts) = (Event::Round(0), Event::HostRestarts(0));
+    let begun = [Event::NewServices, restarts, Event::Bump, Event::Wait, Event::Bump];
+    let events: Vec<_> = begun.into_iter().chain([round, round, round, restarts]).collect();
+    let outcome = after(start, &events).run(3 * ROUNDS);
+    assert!(outcome.is_ok(), "{outcome:#?}");
+}
+
 /// A ghost that a run of `safety` found: a successor that people asked to leave alone did not count as one that works.
 #[test]
 fn a_successor_that_is_left_alone_ends_the_wait_for_it() {

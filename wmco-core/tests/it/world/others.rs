@@ -115,7 +115,12 @@ impl World {
         };
         if let Some(name) = SERVICES.iter().find(wrong) {
             let other = host.services.get(*name).is_some_and(|s| s.release != release);
-            if other && node.guarded_pods().next().is_some() {
+            // Nobody ends a pod whose grace period is over where no kubelet runs.
+            let kubelet_runs = host.runs(host::KUBELET_SERVICE);
+            let is_there = |pod: &PodFacts| {
+                kubelet_runs || pod.leaves_by.is_none_or(|ends| self.now < ends)
+            };
+            if other && node.guarded_pods().any(is_there) {
                 self.broken.push(format!("{}: {name} changed under running pods", host.name));
             }
             let newer = host.services.get(*name).is_some_and(|s| s.edition != edition);
