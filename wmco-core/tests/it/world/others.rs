@@ -117,9 +117,8 @@ impl World {
             let other = host.services.get(*name).is_some_and(|s| s.release != release);
             // Nobody ends a pod whose grace period is over where no kubelet runs.
             let kubelet_runs = host.runs(host::KUBELET_SERVICE);
-            let is_there = |pod: &PodFacts| {
-                kubelet_runs || pod.leaves_by.is_none_or(|ends| self.now < ends)
-            };
+            let is_there =
+                |pod: &PodFacts| kubelet_runs || pod.leaves_by.is_none_or(|ends| self.now < ends);
             if other && node.guarded_pods().any(is_there) {
                 self.broken.push(format!("{}: {name} changed under running pods", host.name));
             }
