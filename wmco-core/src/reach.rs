@@ -355,7 +355,8 @@ impl<'a> Known<'a> {
 /// Names of stored keys of jump hosts that are no longer used. While an entry is invalid, its jump host is unknown,
 /// so all keys stay.
 pub fn forgotten_jump_keys(entries: &Entries, hosts: &KnownHosts) -> BTreeSet<String> {
-    if entries.errors().next().is_some() {
+    // Who cannot be read may name any jump host.
+    if entries.errors().next().is_some() || hosts.damaged().next().is_some() {
         return BTreeSet::new();
     }
     let listed = entries.instances().filter_map(|instance| instance.via.clone());

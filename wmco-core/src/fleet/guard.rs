@@ -1,12 +1,18 @@
 //! Removals that wait for an administrator's confirmation.
 
 use super::ascending::Ascending;
+use super::identity::Hosts;
 use super::{Assignment, Assignments, Because, Intent, Notice, RemovalGuard};
 use crate::host_record::{KnownHosts, RecordChange};
 
 /// Holds back removals that need a confirmation. A confirmed removal is recorded as confirmed before it begins, so
 /// that it continues whatever happens to other removals. `out` is sorted by address.
-pub(super) fn hold_back(guard: RemovalGuard, known: &KnownHosts, out: &mut Assignments<'_>) {
+pub(super) fn hold_back(
+    guard: RemovalGuard,
+    known: &KnownHosts,
+    hosts: &Hosts<'_>,
+    out: &mut Assignments<'_>,
+) {
     let Some(most) = guard.most else { return };
     let is_removal = |intent: &Intent| matches!(intent, Intent::Remove(_));
     let mut pending = Vec::new();
@@ -25,7 +31,8 @@ pub(super) fn hold_back(guard: RemovalGuard, known: &KnownHosts, out: &mut Assig
                 instance.because,
                 Because::LookDue { .. } | Because::MayBeListed { .. } | Because::Contested { .. }
             );
-            reason && known.record(&instance.address).is_some_and(|r| !r.removal_confirmed)
+            let left = || hosts.named(&instance.address).filter(|host| !host.is_listed());
+            reason && left().is_some_and(|host| !host.removal_confirmed)
         };
         out.confirmation_used = guard.confirmed.is_some() && !out.instances.iter().any(waits);
         return;

@@ -71,7 +71,12 @@ impl<'a> Leaving<'a, '_> {
             &|| entries.claimed_by(node?).map(may_be),
             &|| self.called_as_listed(node?, ipv4).map(may_be),
             &|| self.also_listed(host.address, ipv4).map(may_be),
-            &|| entries.broken_one_of(host.address, ipv4, node.is_some()).map(may_be),
+            &|| self.listed_at(ipv4?).map(may_be),
+            &|| {
+                let called = record.node.as_deref().or(record.host_name.as_deref())?;
+                self.called_by_list(called).map(may_be)
+            },
+            &|| entries.broken_one_of(host.address, ipv4).map(may_be),
             &|| self.known.machines.address_of_machine(ipv4?),
             &|| self.look_due(record.pinned.as_deref()),
         ]);
@@ -92,8 +97,8 @@ impl<'a> Leaving<'a, '_> {
         let because = first(&[
             &|| self.known.hosts.numbered(contested?).map(|host| may_be(host.address)),
             &|| self.entries.claimed_by(node).map(may_be),
-            &|| self.known.hosts.called(node).map(|host| may_be(host.address)),
-            &|| self.entries.broken_one_of(origin.unwrap_or(&node.name), ipv4, true).map(may_be),
+            &|| self.known.hosts.called(&node.name).map(|host| may_be(host.address)),
+            &|| self.entries.broken_one_of(origin.unwrap_or(&node.name), ipv4).map(may_be),
             &|| self.known.machines.address_of_machine(ipv4?),
             // No record says that it was listed, and its kubelet may have written our label.
             &|| self.is_behind(node, ipv4).then_some(Because::MachineBehind),
@@ -156,9 +161,21 @@ impl<'a> Leaving<'a, '_> {
     /// The entry that the Node of a recorded host at `ipv4` may belong to, by its name. A reported name does not
     /// protect a Node that has the address of its own host; a listed name does.
     fn called_as_listed(&self, node: &NodeFacts, ipv4: Option<Ipv4Addr>) -> Option<&'a str> {
+        if ipv4.is_some_and(|ipv4| shows(node, ipv4)) {
+            return self.called_by_list(&node.name);
+        }
+        Some(self.known.hosts.called(&node.name)?.address)
+    }
+
+    /// The entry that a person called as a Node.
+    fn called_by_list(&self, node: &str) -> Option<&'a str> {
         let entry = self.known.hosts.called(node)?;
-        let is_there = ipv4.is_some_and(|ipv4| shows(node, ipv4));
-        (!is_there || entry.is_called_by_list(node)).then_some(entry.address)
+        entry.is_called_by_list(node).then_some(entry.address)
+    }
+
+    /// The entry that leads to the address of a recorded host.
+    fn listed_at(&self, ipv4: Ipv4Addr) -> Option<&'a str> {
+        self.known.hosts.at(ipv4).find(|host| host.is_listed()).map(|host| host.address)
     }
 
     /// The entry that a recorded host at `ipv4` is by `names=`: it has the key that the host had before, or its address.

@@ -58,6 +58,11 @@ pub(super) fn decide<'a>(known: &Identities<'a, '_>, out: &mut Assignments<'a>) 
             }
             let may_have_left = match &because {
                 Because::Listed | Because::Contested { .. } => is_unseen(host),
+                // What the Node of another host shows is its own word.
+                Because::SameNode { .. } => {
+                    let is_alone = host.listed_first.is_none() && is_first_there(&taken, host);
+                    is_alone && is_unseen(host)
+                }
                 // Whatever we saw of it stands in what cannot be read.
                 Because::RecordDamaged { .. } => true,
                 // What the Node shows here is not what the Machine API says.
@@ -82,6 +87,12 @@ pub(super) fn decide<'a>(known: &Identities<'a, '_>, out: &mut Assignments<'a>) 
         }
     }
     look_due
+}
+
+/// Whether no entry before it leads to its address.
+fn is_first_there(taken: &[Option<&str>], host: &Host<'_>) -> bool {
+    let there = host.first_at_ipv4.and_then(|first| *taken.get(first)?);
+    there == Some(host.address)
 }
 
 /// Whether no login to the host has ever succeeded or been tried.

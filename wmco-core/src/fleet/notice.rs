@@ -193,13 +193,13 @@ pub(super) fn of_claims(known: &Identities<'_, '_>, out: &Assignments<'_>) -> BT
         })
     };
     let is_told = |instance: &&Assignment<'_>| match (&instance.because, instance.node) {
-        (Because::MayBeListed { address }, Some(node)) => {
+        (Because::MayBeListed { address }, node) => {
             let host = hosts.named(address).filter(|host| host.is_listed() && host.ipv4.is_some());
-            host.is_some_and(|host| match matching.stand(host) {
-                NodeOfHost::Nobody => true,
+            host.is_some_and(|host| match (node, matching.stand(host)) {
+                (None, _) | (_, NodeOfHost::Nobody) => true,
                 // The notice about the contested host covers it.
-                NodeOfHost::Contested(_) => false,
-                NodeOfHost::Node(_) => !is_claim(address, node),
+                (_, NodeOfHost::Contested(_)) => false,
+                (Some(node), NodeOfHost::Node(_)) => !is_claim(address, node),
             })
         }
         _ => false,
@@ -283,6 +283,7 @@ impl Notice {
                 because:
                     Because::LookDue { .. }
                     | Because::MayBeListed { .. }
+                    | Because::NodeDeleted
                     | Because::OtherNode { .. }
                     | Because::NodeShared { .. }
                     | Because::NodeNotTold
@@ -368,6 +369,7 @@ impl Notice {
 
 /// Advice about an instance that is left alone; `None` if there is nothing to do, or if another notice covers it.
 fn next_step(because: &Because, node: Option<&str>) -> Option<String> {
+    let has_node = node.is_some();
     let node = node.unwrap_or("that stands for it");
     Some(match because {
         Because::Contested { .. } => {
@@ -382,6 +384,13 @@ fn next_step(because: &Because, node: Option<&str>) -> Option<String> {
         }
         Because::LookDue { address } => {
             format!("see why entry {address} cannot be looked at, or remove it")
+        }
+        Because::MayBeListed { address } if !has_node => format!(
+            "if that is another host, see why entry {address} has its address or name; if its host is gone, take its \
+             record out of ConfigMap {HOST_KEYS_CONFIG_MAP}"
+        ),
+        Because::NodeDeleted => {
+            format!("see what the finalizers of node {node} wait for, and take them off if that is over")
         }
         Because::MayBeListed { address } => format!(
             "correct node {node}, which claims entry {address} by its name, its addresses or its annotation \
@@ -454,7 +463,6 @@ fn next_step(because: &Because, node: Option<&str>) -> Option<String> {
         | Because::NamePending
         | Because::Unlisted
         | Because::ListAbsent
-        | Because::NodeDeleted
         | Because::RecordDamaged { .. }
         | Because::RecordDue
         | Because::Unconfirmed => return None,

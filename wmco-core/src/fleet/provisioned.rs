@@ -44,6 +44,11 @@ pub(super) fn decide<'a>(
                 is_damaged.then(|| Because::RecordDamaged { address: address.clone() })
             },
             &|| {
+                // It may tell that the host is listed, or to be cleaned.
+                let there = hosts.damaged_record_at(ipv4?)?.to_owned();
+                Some(Because::RecordDamaged { address: there })
+            },
+            &|| {
                 let address = there().find(|host| host.is_listed())?.address.to_owned();
                 Some(Because::AddressListed { address })
             },
@@ -53,7 +58,7 @@ pub(super) fn decide<'a>(
                 Some(Because::AddressOnRecord { address: there.address.to_owned() })
             },
             &|| {
-                let machine = made.beside(machine, ipv4?)?.facts.name.clone();
+                let machine = made.beside(machine)?.facts.name.clone();
                 Some(Because::AddressOfMachine { machine })
             },
             // A host that is not listed by this address may be listed by another one.
@@ -95,7 +100,8 @@ fn owner_of(
 ) -> Option<String> {
     let mut shown =
         node.addresses.iter().filter_map(|shown| hosts.numbered(hosts.first_at(shown)?));
-    let there = shown.find(|host| host.is_listed() || !is_listed).or_else(|| hosts.called(node));
+    let there =
+        shown.find(|host| host.is_listed() || !is_listed).or_else(|| hosts.called(&node.name));
     let listed = there.map(|host| host.address.to_owned());
     listed.or_else(|| Some(key(&made.at_node(machine, node)?.facts.name)))
 }

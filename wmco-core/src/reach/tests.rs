@@ -238,6 +238,11 @@ fn keys_of_jump_hosts_are_kept_while_somebody_needs_them() {
     let forgotten = |value| forgotten_jump_keys(&listed(value), &known);
     assert_eq!(forgotten("username=x\nvia=a"), ["c_22".to_owned()].into());
     assert!(forgotten("user=x").is_empty(), "a broken entry may mean any of them");
+    let damaged = KnownHosts::read([("c_22", ""), ("10.0.0.5_host", "{")]);
+    assert!(
+        forgotten_jump_keys(&listed("username=x"), &damaged).is_empty(),
+        "so may a broken record"
+    );
 }
 
 #[test]

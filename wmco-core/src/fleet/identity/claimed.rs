@@ -22,9 +22,7 @@ pub(in crate::fleet) struct ClaimedEntries<'a, 'b> {
     also: HashMap<&'a AlsoNamed, usize>,
     /// By the recorded Node.
     of_node: HashMap<&'a str, usize>,
-    /// The first invalid entry by a name whose host we know nothing of, since no login to it ever succeeded.
-    unknown_name: Option<&'a str>,
-    /// The first invalid entry, by a name or an address, about whose host nothing is known.
+    /// The first invalid entry whose host we know nothing of, since no login to it ever succeeded.
     unknown: Option<&'a str>,
 }
 
@@ -37,7 +35,6 @@ impl<'a, 'b> ClaimedEntries<'a, 'b> {
             at: ByAddress::with_capacity(count),
             also: HashMap::new(),
             of_node: HashMap::with_capacity(count),
-            unknown_name: None,
             unknown: None,
         };
         for host in hosts.listed() {
@@ -57,9 +54,6 @@ impl<'a, 'b> ClaimedEntries<'a, 'b> {
             }
             if host.is_broken() && record.is_none_or(HostRecord::is_untouched) {
                 entries.unknown.get_or_insert(host.address);
-                if host.address.parse::<Ipv4Addr>().is_err() {
-                    entries.unknown_name.get_or_insert(host.address);
-                }
             }
         }
         entries
@@ -93,20 +87,17 @@ impl<'a, 'b> ClaimedEntries<'a, 'b> {
         Some(self.hosts.numbered(first?)?.address)
     }
 
-    /// An invalid entry that may be the host with this record or address: an entry with that address, or any name
-    /// about which nothing is known. Of a host without a Node nobody tells its other addresses, so any address about
-    /// which nothing is known may be one.
+    /// An invalid entry that may be the host with this record or address: an entry with that address, or any about which
+    /// nothing is known, since a Node need not show all addresses of its host.
     pub(in crate::fleet) fn broken_one_of(
         &self,
         address: &str,
         ipv4: Option<Ipv4Addr>,
-        has_node: bool,
     ) -> Option<&'a str> {
         let broken = |text: &str| {
             let host = self.hosts.named(text).filter(|host| host.is_broken());
             host.map(|host| host.address)
         };
-        let unknown = if has_node { self.unknown_name } else { self.unknown };
-        broken(address).or_else(|| broken(&ipv4?.to_string())).or(unknown)
+        broken(address).or_else(|| broken(&ipv4?.to_string())).or(self.unknown)
     }
 }

@@ -115,7 +115,7 @@ impl<'a> Host<'a> {
     }
 
     /// Whether a person gave it this name or address, by the key of its entry or by `names=`.
-    pub(in crate::fleet) fn is_called_by_list(&self, node: &NodeFacts) -> bool {
+    pub(in crate::fleet) fn is_called_by_list(&self, node: &str) -> bool {
         calls(self.address, node) || self.also_names().any(|name| calls(name, node))
     }
 
@@ -131,16 +131,17 @@ impl<'a> Host<'a> {
 
     /// Whether one of its names matches the Node's name; `None` if no name of the host is known.
     pub(super) fn names_node(&self, node: &NodeFacts) -> Option<bool> {
-        Some(self.names?.iter().any(|name| calls(name, node)))
+        Some(self.names?.iter().any(|name| calls(name, &node.name)))
     }
 }
 
-/// Whether a host with the name `name` may have registered `node`: by its full name or by its first label.
-pub(super) fn calls(name: &str, node: &NodeFacts) -> bool {
-    forms(name).iter().any(|name| name.eq_ignore_ascii_case(&node.name))
+/// Whether a host with the name `name` may have registered a Node called `node`: by its full name or by its first label.
+pub(super) fn calls(name: &str, node: &str) -> bool {
+    forms(name).iter().any(|name| name.eq_ignore_ascii_case(node))
 }
 
 /// The Node names that a host with the name `name` may register.
 pub(in crate::fleet) fn forms(name: &str) -> [&str; 2] {
+    let name = name.strip_suffix('.').unwrap_or(name);
     [name, name.split('.').next().unwrap_or(name)]
 }

@@ -8,7 +8,6 @@ use super::by_address::ByAddress;
 use super::host::{Host, forms};
 use super::same_host;
 use super::unlisted::Unlisted;
-use crate::facts::NodeFacts;
 use crate::fleet::Observed;
 use crate::fleet::ascending::{Ascending, side_by_side};
 use crate::instances::Entries;
@@ -22,7 +21,7 @@ pub(in crate::fleet) struct Hosts<'a> {
     by_address: ByAddress<'a, usize>,
     /// The number of the first host with an IPv4 address.
     by_ipv4: HashMap<Ipv4Addr, usize>,
-    /// The number of the first host with an invalid entry that had an IPv4 address before.
+    /// The number of the first host that was at an IPv4 address: its entry is invalid now, or it left and is to be cleaned.
     was_at: HashMap<Ipv4Addr, usize>,
     /// The number of the first host that has a Node in its record, by the Node's name. If a host has several
     /// recorded Nodes, only the first counts.
@@ -104,8 +103,11 @@ impl<'a> Hosts<'a> {
         let number = self.all.len();
         self.by_address.or_insert(host.address, number);
         let first = host.ipv4.map(|ipv4| *self.by_ipv4.entry(ipv4).or_insert(number));
-        if let (None, Some(record)) = (host.ipv4, host.kept.record) {
-            record.ipv4.map(|ipv4| self.was_at.entry(ipv4).or_insert(number));
+        let was_there = host.kept.record.filter(|record| {
+            if host.is_listed() { host.ipv4.is_none() } else { !record.is_untouched() }
+        });
+        if let Some(ipv4) = was_there.and_then(|record| record.ipv4) {
+            self.was_at.entry(ipv4).or_insert(number);
         }
         let host = Host { number, first_at_ipv4: first, ..host };
         note_node(&mut self.by_node, &host);
@@ -145,7 +147,7 @@ impl<'a> Hosts<'a> {
         self.by_ipv4.get(&shown.parse().ok()?).copied()
     }
 
-    /// The first host at an IPv4 address, and the first one that was there while its entry was valid.
+    /// The first host at an IPv4 address, and the first one that was there.
     pub(in crate::fleet) fn at(&self, ipv4: Ipv4Addr) -> impl Iterator<Item = &Host<'a>> {
         let there = [&self.by_ipv4, &self.was_at].into_iter().filter_map(move |at| at.get(&ipv4));
         there.filter_map(|number| self.numbered(*number))
@@ -156,10 +158,10 @@ impl<'a> Hosts<'a> {
         self.by_node.get(name).copied()
     }
 
-    /// The listed host that has the Node's name, so that its kubelet may have registered the Node.
-    pub(in crate::fleet) fn called(&self, node: &NodeFacts) -> Option<&Host<'a>> {
+    /// The listed host that has this name of a Node, so that its kubelet may have registered the Node.
+    pub(in crate::fleet) fn called(&self, node: &str) -> Option<&Host<'a>> {
         let called = self.called.get_or_init(|| self.names());
-        self.numbered(*called.get(&node.name.to_lowercase())?)
+        self.numbered(*called.get(&node.to_lowercase())?)
     }
 
     fn names(&self) -> HashMap<String, usize> {
@@ -180,6 +182,11 @@ impl<'a> Hosts<'a> {
         called
     }
 
+    /// The address of an unreadable record of the host at an IPv4 address.
+    pub(in crate::fleet) fn damaged_record_at(&self, ipv4: Ipv4Addr) -> Option<&'a str> {
+        self.damaged.by_ipv4.get(&ipv4).copied()
+    }
+
     /// The address of an unreadable record that may belong to this listed host.
     pub(in crate::fleet) fn damaged_record_of(&self, host: &Host<'a>) -> Option<&'a str> {
         if host.kept.is_damaged {
@@ -190,7 +197,7 @@ impl<'a> Hosts<'a> {
             return None;
         }
         // The address of a host that was listed by name is unknown.
-        let there = || self.damaged.by_ipv4.get(&host.ipv4?).copied();
+        let there = || self.damaged_record_at(host.ipv4?);
         self.damaged.name.or_else(there)
     }
 }

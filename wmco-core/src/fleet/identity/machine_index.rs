@@ -13,8 +13,8 @@ pub(in crate::fleet) struct MachineIndex<'a> {
     machines: &'a Machines,
     /// By their first address, whatever their phase.
     at: HashMap<Ipv4Addr, Vec<&'a Machine>>,
-    /// The first Machine without the ignore label that has an address beside its first one.
-    also_at: HashMap<Ipv4Addr, &'a Machine>,
+    /// Machines without the ignore label by their further addresses.
+    also_at: HashMap<Ipv4Addr, Vec<&'a Machine>>,
     /// By the UID of the Node in their `nodeRef`.
     with_node: HashMap<&'a str, Vec<&'a Machine>>,
     /// By the name of that Node, without Machines that are being deleted.
@@ -38,7 +38,7 @@ impl<'a> MachineIndex<'a> {
                 made.at.entry(ipv4).or_default().push(machine);
             }
             for ipv4 in addresses.filter(|_| !is_ignored(machine)) {
-                made.also_at.entry(ipv4).or_insert(machine);
+                made.also_at.entry(ipv4).or_default().push(machine);
             }
             if let Some(node) = machine.facts.node.as_ref().filter(|node| !node.uid.is_empty()) {
                 made.with_node.entry(&node.uid).or_default().push(machine);
@@ -64,7 +64,7 @@ impl<'a> MachineIndex<'a> {
     pub(in crate::fleet) fn address_of_machine(&self, ipv4: Ipv4Addr) -> Option<Because> {
         let first = self.at.get(&ipv4).and_then(|there| there.first());
         let first = first.filter(|machine| !is_ignored(machine));
-        let machine = first.or_else(|| self.also_at.get(&ipv4))?;
+        let machine = first.or_else(|| self.also_at.get(&ipv4)?.first())?;
         Some(Because::AddressOfMachine { machine: machine.facts.name.clone() })
     }
 
@@ -98,17 +98,14 @@ impl<'a> MachineIndex<'a> {
         named.and_then(|machines| machines.first()).is_some_and(|machine| !is_ignored(machine))
     }
 
-    /// Another Machine with a host at the address of `machine`, even with the ignore label. A Machine that is being
-    /// deleted does not count, because it gives its address back.
-    pub(in crate::fleet) fn beside(
-        &self,
-        machine: &Machine,
-        ipv4: Ipv4Addr,
-    ) -> Option<&'a Machine> {
-        let mut others = self.at.get(&ipv4).into_iter().flatten().copied();
-        others.find(|other| {
-            other.facts.name != machine.facts.name && (other.instance.is_ok() || is_ignored(other))
-        })
+    /// Another Machine with a host at an address of `machine`, even with the ignore label; of further addresses of both
+    /// none counts.
+    pub(in crate::fleet) fn beside(&self, machine: &Machine) -> Option<&'a Machine> {
+        let mut own = all_internal_ipv4(&machine.facts);
+        let first = own.next()?;
+        let further = || own.find_map(|ipv4| other_of(machine, self.at.get(&ipv4)?));
+        let also = || other_of(machine, self.also_at.get(&first)?);
+        other_of(machine, self.at.get(&first)?).or_else(also).or_else(further)
     }
 
     /// Another Machine that refers to the Node of `machine`, even with the ignore label, or to a deleted Node of
@@ -129,7 +126,7 @@ impl<'a> MachineIndex<'a> {
         node: &NodeFacts,
     ) -> Option<&'a Machine> {
         let mut shown = node.addresses.iter().filter_map(|shown| shown.parse().ok());
-        shown.find_map(|ipv4| self.beside(machine, ipv4))
+        shown.find_map(|ipv4| other_of(machine, self.at.get(&ipv4)?))
     }
 
     /// Whether a Machine owns a Node: a Machine refers to it, or the Node says so and nothing contradicts it. The
@@ -151,6 +148,14 @@ impl<'a> MachineIndex<'a> {
         let is_meant = |node: &&NodeFacts| self.with_node.contains_key(node.uid.as_str());
         nodes.iter().filter(is_meant).map(|node| (node.uid.as_str(), node)).collect()
     }
+}
+
+/// The first of these Machines that is another one with a host. One that is being deleted gives its address back.
+fn other_of<'a>(machine: &Machine, all: &[&'a Machine]) -> Option<&'a Machine> {
+    let is_other = |other: &&Machine| {
+        other.facts.name != machine.facts.name && (other.instance.is_ok() || is_ignored(other))
+    };
+    all.iter().copied().find(is_other)
 }
 
 /// Whether people asked to leave a Machine alone.

@@ -4,7 +4,7 @@
 //!
 //! | both have | but they are of two hosts if |
 //! | --- | --- |
-//! | the address | their keys differ: one host had the address after the other; of two records without an entry also if one has no key |
+//! | the address | their keys or Nodes differ: one host had the address after the other; of two records without an entry also if one has no key |
 //! | the key and the name | their Nodes differ: a host that has a Node may report any name |
 //! | the key | it has told a name or has something of ours: hosts that were made from one image have one key |
 
@@ -38,12 +38,15 @@ impl<'a> Identifier<'a> {
 
     /// Whether a record that has it is of another host than one that counts more.
     fn is_of_another(&self, record: &HostRecord, than: &HostRecord) -> bool {
-        let (one, other) = match self {
-            Self::Address(_) => (&record.pinned, &than.pinned),
-            Self::KeyAndName(..) => (&record.node, &than.node),
-            Self::Key(_) => return !record.is_nameless(),
+        let differ = |one: &Option<String>, other: &Option<String>| {
+            one.as_ref().zip(other.as_ref()).is_some_and(|(one, other)| one != other)
         };
-        one.as_ref().zip(other.as_ref()).is_some_and(|(one, other)| one != other)
+        let other_node = || differ(&record.node, &than.node);
+        match self {
+            Self::Address(_) => differ(&record.pinned, &than.pinned) || other_node(),
+            Self::KeyAndName(..) => other_node(),
+            Self::Key(_) => !record.is_nameless(),
+        }
     }
 }
 
@@ -73,10 +76,10 @@ impl<'a> Known<'a> {
         let before = || found.iter().map(|former| former.record).find(|it| it.pinned.is_some());
         if let Some(seen) = own.filter(|own| own.pinned.is_some()).or_else(before) {
             for by in Identifier::with_key(seen) {
-                // Each record belongs to a single entry's host, so the first host takes them all.
-                let same = self.0.remove(&by).into_iter().flatten();
-                let elsewhere = same.filter(|it| ipv4.is_none() || it.record.ipv4 != ipv4);
-                found.extend(elsewhere.filter(|it| !by.is_of_another(it.record, seen)));
+                // Each record belongs to a single entry's host, so the first host takes its own.
+                let Some(known) = self.0.get_mut(&by) else { continue };
+                let same = known.extract_if(.., |it| !by.is_of_another(it.record, seen));
+                found.extend(same.filter(|it| ipv4.is_none() || it.record.ipv4 != ipv4));
             }
         }
         // A wrong key is to be a mismatch and not a first use; a record without a login hides none with one.

@@ -126,6 +126,27 @@ rows! {
         "10.0.0.9: leave, because machine mac-1 has its address",
         "machine mac-1: leave, because entry 10.0.0.9 leads to its address",
     ];
+    a_further_address_that_is_the_first_of_another: made(2).with(|c| {
+        let address = "10.0.128.2".into();
+        c.machines[0].addresses.push(MachineAddress { kind: "InternalIP".into(), address });
+    }) => [
+        "machine mac-1: leave (node node-1), because machine mac-2 has its address",
+        "machine mac-2: leave (node node-2), because machine mac-1 has its address",
+    ];
+    a_record_at_the_address_of_a_machine_that_nobody_can_read: made(1).with(|c| {
+        c.host_keys = vec![("10.0.128.1_host", "{")];
+    }) => [
+        "machine mac-1: leave (node node-1), because the record of 10.0.128.1 may be its own and cannot be read",
+    ];
+    a_host_to_clean_behind_one_that_nobody_reached: made(1).with(|c| {
+        c.host_keys = vec![
+            ("b.example_host", r#"{"ipv4": "10.0.128.1", "username": "sealed"}"#),
+            ("c.example_host", r#"{"ipv4": "10.0.128.1", "pinned": "x", "hostName": "WIN-7"}"#),
+        ];
+    }) => [
+        "c.example: leave, because machine mac-1 has its address",
+        "machine mac-1: leave (node node-1), because host c.example, which is on record and not listed, has its address",
+    ];
     a_further_address_of_two_machines: made(2).with(|c| {
         for machine in &mut c.machines {
             let address = "10.0.0.9".into();

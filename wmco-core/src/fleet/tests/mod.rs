@@ -307,9 +307,9 @@ rows! { lines:
     }.with(|c| c.nodes[0].annotations.clear())
         => "10.0.0.1: remove, because it is no longer listed\n\
             10.0.0.1: leave (node win-1), because it is not listed, but may be the node of entry 10.0.0.1";
-    broken_address_of_another_node: Case {
+    broken_address_that_may_be_another_one_of_a_node: Case {
         listed: vec![broken("10.0.0.9")], nodes: vec![node(1)], ..Case::default()
-    } => "10.0.0.1: remove (node win-1), because it is no longer listed\n\
+    } => "10.0.0.1: leave (node win-1), because it is not listed, but may be the node of entry 10.0.0.9\n\
           10.0.0.9: leave, because its entry is broken";
     broken_address_of_a_host_without_a_node: Case {
         listed: vec![broken("10.0.0.9")], host_keys: vec![TOUCHED], ..Case::default()

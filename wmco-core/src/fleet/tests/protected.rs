@@ -79,6 +79,89 @@ rows! { lines:
            c.example: configure, because it is listed";
 }
 
+rows! { lines:
+    node_that_is_gone_is_called_so_by_names: known(vec![named("c.example", 9)], &[LEFT]).with(|c| {
+        c.also = vec![("c.example", "win-1")];
+        c.nodes.clear();
+    }) => "10.0.0.1: leave, because it is not listed, but may be the node of entry c.example\n\
+           c.example: configure, because it is listed";
+    node_that_is_gone_is_called_so_by_an_entry: known(vec![named("win-1.example", 9)], &[LEFT])
+        .with(|c| c.nodes.clear())
+        => "10.0.0.1: leave, because it is not listed, but may be the node of entry win-1.example\n\
+            win-1.example: configure, because it is listed";
+    entry_with_a_dot_at_the_end: known(vec![named("win-1.example.", 9)], &[
+        ("10.0.0.1_host", r#"{"ipv4": "10.0.0.1", "node": "win-1.example", "pinned": "x"}"#),
+    ]).with(|c| c.nodes[0].name = "win-1.example".into())
+        => "10.0.0.1: leave (node win-1.example), because it is not listed, but may be the node of entry win-1.example.\n\
+            win-1.example.: configure, because it is listed";
+    host_at_the_address_of_an_entry_for_another_one: known(vec![named("b.example", 1)], &[
+        LEFT, ("b.example_host", r#"{"ipv4": "10.0.0.2", "node": "win-2", "pinned": "y"}"#),
+    ]).with(|c| c.nodes.clear())
+        => "10.0.0.1: leave, because it is not listed, but may be the node of entry b.example\n\
+            b.example: configure, because it is listed";
+    host_where_one_with_a_broken_entry_was: known(vec![broken("c.example")], &[
+        LEFT, ("c.example_host", r#"{"ipv4": "10.0.0.1", "pinned": "y", "hostName": "WIN-2"}"#),
+    ]).with(|c| c.nodes.clear())
+        => "10.0.0.1: leave, because it is not listed, but may be the node of entry c.example\n\
+            c.example: leave, because its entry is broken";
+    entry_with_a_mistake_protects_as_one_without: known(vec![entry(9), entry(8)], &[LEFT]).with(|c| {
+        c.never_contacted = vec!["10.0.0.9"];
+        c.also = vec![("10.0.0.9", "win-9"), ("10.0.0.8", "win-9")];
+    }) => "10.0.0.1: leave (node win-1), because it is not listed, but may be the node of entry 10.0.0.8\n\
+           10.0.0.8: leave, because its entry is broken\n\
+           10.0.0.9: leave, because its entry is broken";
+    twins_that_had_one_address_in_turn: known(vec![], &[
+        ("10.0.0.1_host", r#"{"ipv4": "10.0.0.1", "node": "win-1", "pinned": "x"}"#),
+        ("b.example_host", r#"{"ipv4": "10.0.0.1", "node": "win-2", "pinned": "x"}"#),
+    ]) => "10.0.0.1: remove (node win-1), because it is no longer listed\n\
+           b.example: remove, because it is no longer listed";
+    record_that_the_first_entry_is_not_of: known(vec![entry(8), entry(9)], &[
+        ("10.0.0.8_host", r#"{"ipv4": "10.0.0.8", "node": "win-1.a.example", "pinned": "x"}"#),
+        ("10.0.0.9_host", r#"{"ipv4": "10.0.0.9", "node": "win-1.b.example", "pinned": "x"}"#),
+        ("10.0.0.1_host", r#"{"ipv4": "10.0.0.1", "node": "win-1.b.example", "pinned": "x"}"#),
+    ]).with(|c| c.nodes.clear())
+        => "10.0.0.8: configure, because it is listed\n10.0.0.9: configure, because it is listed";
+    entry_that_the_node_of_another_shows: known(vec![entry(2), entry(9)], &[LEFT]).with(|c| {
+        c.never_contacted = vec!["10.0.0.9"];
+        c.nodes.push(node(2));
+        c.nodes[1].addresses.push("10.0.0.9".into());
+    }) => "10.0.0.1: leave (node win-1), because it is not listed, but entry 10.0.0.9 may be its host and is \
+               looked at first\n\
+           10.0.0.2: configure (node win-2), because it is listed\n\
+           10.0.0.9: leave, because entry 10.0.0.2 stands for the same host";
+    second_entry_at_one_address_keeps_nobody: known(vec![entry(2), named("b.example", 2)], &[LEFT])
+        .with(|c| c.never_contacted = vec!["b.example"])
+        => "10.0.0.1: remove (node win-1), because it is no longer listed\n\
+            10.0.0.2: configure, because it is listed\n\
+            b.example: leave, because entry 10.0.0.2 stands for the same host";
+}
+
+rows! { told:
+    host_without_a_node_that_an_entry_keeps: known(vec![named("c.example", 9)], &[LEFT]).with(|c| {
+        c.also = vec![("c.example", "10.0.0.1")];
+        c.nodes.clear();
+    }) => "10.0.0.1 is left alone, because it is not listed, but may be the node of entry c.example; if that is \
+           another host, see why entry c.example has its address or name; if its host is gone, take its record out of \
+           ConfigMap windows-ssh-host-keys";
+    node_that_waits_for_finalizers: known(vec![], &[]).with(|c| c.nodes[0].is_deleted = true)
+        => "10.0.0.1 is left alone, because its node is deleted, and waits for its finalizers; see what the finalizers \
+            of node win-1 wait for, and take them off if that is over";
+}
+
+/// The number of a confirmation is of hosts that left.
+#[test]
+fn a_confirmation_is_used_up_whatever_listed_hosts_wait_for() {
+    let case = Case {
+        guard: RemovalGuard { most: Some(1), confirmed: Some(2) },
+        listed: vec![entry(1)],
+        nodes: vec![node(1), node(2)],
+        host_keys: vec![TOUCHED],
+        ..Case::default()
+    };
+    let case = case.with(|c| c.nodes[1].addresses = vec!["10.0.0.1".into()]);
+    assert!(case.look(|out| out.confirmation_used));
+}
+
 fn forgotten(case: &Case) -> String {
     case.look(|out| out.forgotten_keys.into_iter().collect::<Vec<_>>().join(" "))
 }
