@@ -4,17 +4,20 @@ use std::collections::BTreeSet;
 
 use super::{Assignment, Because, Intent};
 
-/// Leaves hosts that are not nodes yet; one that a removal waits for is looked at. Work in progress continues when the
-/// cluster is ready again, since every step checks first. Existing nodes stay with their workers, which keep them as they
-/// are.
+/// Leaves hosts that are not nodes yet. Work in progress continues when the cluster is ready again, since every step checks
+/// first. Existing nodes stay with their workers, which keep them as they are. Those that a removal waits for are looked at
+/// first, nodes or not: where nothing can be rendered, nobody else looks.
 pub(super) fn leave_new(instances: &mut [Assignment<'_>]) {
     let awaited: BTreeSet<String> = instances.iter().filter_map(look_due).collect();
-    let is_new =
-        |it: &&mut Assignment<'_>| matches!(it.intent, Intent::Configure(_)) && it.node.is_none();
-    for instance in instances.iter_mut().filter(is_new) {
-        let is_awaited = awaited.contains(&instance.address);
-        instance.intent = if is_awaited { Intent::Look } else { Intent::Leave };
-        instance.because = Because::ClusterUnfit;
+    for instance in instances.iter_mut().filter(|it| matches!(it.intent, Intent::Configure(_))) {
+        if awaited.contains(&instance.address) {
+            instance.intent = Intent::Look;
+        } else if instance.node.is_none() {
+            instance.intent = Intent::Leave;
+        }
+        if instance.node.is_none() {
+            instance.because = Because::ClusterUnfit;
+        }
     }
 }
 

@@ -126,6 +126,12 @@ impl<'a> Leaving<'a, '_> {
                 Some(Because::AddressShared { node: others.next()?.name.clone() })
             },
             &|| self.recorded(&ipv4?.to_string(), out),
+            // It is cleaned first, or it is the same one.
+            &|| {
+                let is_left = |host: &&Host<'_>| !host.is_listed();
+                let there = self.known.hosts.at(ipv4?).find(is_left)?.address.to_owned();
+                Some(Because::AddressOnRecord { address: there })
+            },
         ]);
         let (Some((ipv4, username)), None) = (adoptable, &because) else {
             return out.instances.extend(because.map(|it| assignment(shown, Some(node), it)));

@@ -136,6 +136,21 @@ rows! { lines:
             b.example: leave, because entry 10.0.0.2 stands for the same host";
 }
 
+rows! { lines:
+    node_of_the_go_operator_where_a_host_is_cleaned: known(vec![], &[
+        ("b.example_host", r#"{"ipv4": "10.0.0.1", "hostName": "OTHER", "pinned": "x"}"#),
+    ]).with(from_go)
+        => "10.0.0.1: leave (node win-1), because host b.example, which is on record and not listed, has its address\n\
+            b.example: remove, because it is no longer listed";
+    node_that_a_removal_waits_for_is_looked_at: known(vec![entry(2)], &[LEFT]).with(|c| {
+        c.blocked = true;
+        c.nodes.push(node(2));
+        c.never_contacted = vec!["10.0.0.2"];
+    }) => "10.0.0.1: leave (node win-1), because it is not listed, but entry 10.0.0.2 may be its host and is looked at \
+               first\n\
+           10.0.0.2: look (node win-2), because it is listed";
+}
+
 rows! { told:
     host_without_a_node_that_an_entry_keeps: known(vec![named("c.example", 9)], &[LEFT]).with(|c| {
         c.also = vec![("c.example", "10.0.0.1")];
