@@ -87,6 +87,12 @@ impl NodeFacts {
         self.annotation(names::CORDONED_ANNOTATION).is_some()
     }
 
+    /// Whether it holds a slot and is out of service because of us. A ready node that people uncordoned serves, though our
+    /// cordon is still noted on it.
+    pub fn is_out_of_service(&self) -> bool {
+        self.holds_slot() && self.is_cordoned_by_us() && (self.unschedulable || !self.ready)
+    }
+
     /// Version that fully configured it.
     pub fn version(&self) -> Option<&str> {
         self.annotation(names::VERSION_ANNOTATION)

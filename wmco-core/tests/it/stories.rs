@@ -303,3 +303,15 @@ fn another_next_key_after_one_that_was_taken_back() {
     let outcome = after(start, &events).run(ROUNDS);
     assert!(outcome.is_ok(), "{outcome:#?}");
 }
+
+/// More nodes out of service than the budget allows that a run of `idempotence` found: people put the mark on a node that
+/// was about to join, and took its cordon off.
+#[test]
+fn a_node_that_people_put_in_service_before_it_joined_takes_a_slot() {
+    let start = Start { hosts: 3, budget: 1, features: 162, configured: false, sets: 0 };
+    let mut events = vec![Event::Wait, Event::NewServices];
+    events.extend([Event::Round(0); 3]);
+    events.extend([Event::LeaveLabel(2), Event::Uncordon(2)]);
+    let outcome = after(start, &events).run(ROUNDS);
+    assert!(outcome.is_ok(), "{outcome:#?}");
+}

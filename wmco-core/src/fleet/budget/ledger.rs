@@ -17,8 +17,8 @@ pub(super) struct Ledger<'a> {
     budget: usize,
     /// Nodes that are out of service because of us, or have a permit whose mark is not visible yet.
     out: BTreeSet<&'a str>,
-    /// Nodes with a mark but without our cordon: left over, or set by a predecessor. Each keeps a slot until the
-    /// mark is gone, but more marks than slots do not disrupt more nodes.
+    /// Nodes with a mark that serve all the same: the mark was left over or set by a predecessor, or people took our cordon
+    /// off. Each keeps a slot until the mark is gone, but more marks than slots do not disrupt more nodes.
     marked: BTreeSet<&'a str>,
     /// Number of further lines: of Machines that are to go and have no Node, and of permits beyond the budget, as after it
     /// was lowered. These end before their nodes are out of service.
@@ -55,9 +55,8 @@ impl<'a> Ledger<'a> {
         let budget = health.desired.budget;
         let name = |node: &&'a NodeFacts| node.name.as_str();
         let (begun, marked): (Vec<_>, Vec<_>) =
-            marked.iter().copied().partition(|node| node.is_cordoned_by_us());
+            marked.iter().copied().partition(|node| node.is_out_of_service());
         let begun: BTreeSet<&str> = begun.iter().map(name).collect();
-        // None of them has a mark: with that its permit has come back.
         let is_granted = |node: &&str| health.memory.grants().has_node(node);
         let all = health.observed.nodes.iter().map(|node| node.name.as_str());
         let granted: BTreeSet<&str> = all.filter(is_granted).collect();

@@ -24,7 +24,7 @@ pub(in crate::fleet) struct Grants {
 }
 
 impl Grants {
-    /// Drops permits whose marks `nodes` show or whose deletion `machines` show, and permits without a claim for
+    /// Drops permits whose Nodes are out of service by now, permits whose deletion `machines` show, and permits without a claim for
     /// [`limits::CATCH_UP`]: the mark of a worker that has just ended may still be on its way.
     pub(super) fn update(
         &mut self,
@@ -43,10 +43,10 @@ impl Grants {
                 *claimed = now;
             }
         }
-        let marked: HashSet<&str> =
-            nodes.iter().filter(|node| node.holds_slot()).map(|node| node.name.as_str()).collect();
+        let out = nodes.iter().filter(|node| node.is_out_of_service());
+        let out: HashSet<&str> = out.map(|node| node.name.as_str()).collect();
         self.nodes
-            .retain(|name, claimed| !marked.contains(name.as_str()) && now < *claimed + PATIENCE);
+            .retain(|name, claimed| !out.contains(name.as_str()) && now < *claimed + PATIENCE);
     }
 
     /// Records the permits of a pass.
@@ -106,14 +106,25 @@ mod tests {
     }
 
     #[test]
-    fn a_permit_counts_until_its_mark_is_seen() {
-        let mut node = NodeFacts { name: "win-1".into(), ..NodeFacts::default() };
-        let mut grants = granted();
-        grants.update(std::slice::from_ref(&node), &Machines::default(), &BTreeSet::new(), NOW);
-        assert!(grants.has_node("win-1"));
-        node.labels.insert(names::UPGRADING_LABEL.into(), names::TRUE.into());
-        grants.update(&[node], &Machines::default(), &["win-1".to_owned()].into(), NOW);
-        assert_eq!(grants.nodes().count(), 0);
+    fn a_permit_counts_until_its_node_is_seen_out_of_service() {
+        type Change = fn(&mut NodeFacts);
+        let rows: [(Change, bool); 6] = [
+            (|_| {}, true),
+            // A person left the mark there.
+            (|it| drop(it.labels.insert(names::UPGRADING_LABEL.into(), names::TRUE.into())), true),
+            (|it| drop(it.annotations.insert(names::CORDONED_ANNOTATION.into(), "".into())), true),
+            (|it| it.unschedulable = true, false),
+            // A person took our cordon off.
+            (|it| (it.unschedulable, it.ready) = (false, true), true),
+            (|it| it.ready = false, false),
+        ];
+        let mut node = NodeFacts { name: "win-1".into(), ready: true, ..NodeFacts::default() };
+        for (row, (change, counts)) in rows.into_iter().enumerate() {
+            change(&mut node);
+            let mut grants = granted();
+            grants.update(std::slice::from_ref(&node), &Machines::default(), &BTreeSet::new(), NOW);
+            assert_eq!(grants.has_node("win-1"), counts, "{row}");
+        }
     }
 
     #[test]

@@ -166,6 +166,17 @@ rows! { permits:
         held(&mut c.nodes[2]);
         c.nodes[2].unschedulable = false;
     }) => "win-3";
+    one_that_a_person_uncordoned_serves_and_waits_for_a_holder: Case::three().with(|c| {
+        held(&mut c.nodes[0]);
+        c.nodes[0].unschedulable = false;
+        held(&mut c.nodes[2]);
+    }) => "win-3";
+    one_that_a_person_uncordoned_while_its_kubelet_was_down_goes_on: Case::three().with(|c| {
+        held(&mut c.nodes[0]);
+        c.nodes[0].unschedulable = false;
+        c.nodes[0].ready = false;
+        held(&mut c.nodes[2]);
+    }) => "win-1 win-3";
     granted_counts_before_its_mark_is_seen: Case::three().with(|c| {
         c.granted = vec!["win-2"];
         c.claims = vec!["win-1", "win-3"];

@@ -18,6 +18,8 @@ pub(crate) struct Node {
     pub(crate) tolerating: BTreeSet<String>,
     /// Ghost: a person cordoned it.
     pub(crate) persons_cordon: bool,
+    /// Ghost: a person gave it the mark of a slot.
+    pub(crate) persons_mark: bool,
     /// Ghost: pods came to it, whether or not we had put it into service.
     pub(crate) ran: bool,
     /// Ghost: it has been in service, so taking it out disrupts the cluster.
@@ -52,6 +54,7 @@ impl Node {
             pods: vec![],
             tolerating: BTreeSet::new(),
             persons_cordon: false,
+            persons_mark: false,
             ran: false,
             served: false,
             meddled: false,
@@ -64,10 +67,10 @@ impl Node {
     }
 
     /// Whether it is out of service by our work. A node that a person has uncordoned again is not, unless
-    /// its slot says that the work continues.
+    /// our mark says that the work continues.
     pub(crate) fn is_disrupted(&self) -> bool {
         let held = self.facts.annotation(names::CORDONED_ANNOTATION).is_some();
-        let out = self.facts.unschedulable || self.facts.holds_slot();
+        let out = self.facts.unschedulable || self.facts.holds_slot() && !self.persons_mark;
         (self.served || self.ran) && held && out && !self.taken
     }
 

@@ -325,6 +325,7 @@ impl World {
                 node.asked_at_boot = None;
             }
             Event::LeaveLabel(_) => {
+                node.persons_mark |= !node.facts.holds_slot();
                 node.facts.labels.insert(names::UPGRADING_LABEL.into(), names::TRUE.into());
             }
             _ => {}

@@ -149,6 +149,7 @@ impl World {
             node.meddled = false;
         }
         let label_goes = patch.labels.get(names::UPGRADING_LABEL) == Some(&None);
+        node.persons_mark &= !label_goes;
         if removes(names::CORDONED_ANNOTATION) || label_goes {
             node.held_since = None;
             (node.taken, node.idle) = (false, false);
