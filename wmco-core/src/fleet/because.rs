@@ -53,8 +53,10 @@ pub enum Because {
         /// The entry's address.
         address: String,
     },
-    /// It is not listed, but may be the host of this entry, which is about to be contacted for the first time.
-    #[error("it is not listed, but entry {address} may be its host and is looked at first")]
+    /// It is not listed, but may be the host of this entry, as long as no look at that is on record.
+    #[error(
+        "it is not listed, but entry {address} may be its host until a look at that is on record"
+    )]
     LookDue {
         /// The entry's address.
         address: String,

@@ -74,11 +74,15 @@ impl<'a> Leaving<'a, '_> {
             &|| self.listed_at(ipv4?).map(may_be),
             &|| {
                 let called = record.node.as_deref().or(record.host_name.as_deref())?;
-                self.called_by_list(called).map(may_be)
+                // Without a key nothing tells it from a host that reports its name.
+                let by_itself =
+                    || self.known.hosts.called(called).filter(|_| record.pinned.is_none());
+                let by_itself = || by_itself().map(|host| host.address);
+                self.called_by_list(called).or_else(by_itself).map(may_be)
             },
             &|| entries.broken_one_of(host.address, ipv4).map(may_be),
             &|| self.known.machines.address_of_machine(ipv4?),
-            &|| self.look_due(record.pinned.as_deref()),
+            &|| self.look_due(Some(record.pinned.as_deref())),
         ]);
         let because = because.unwrap_or(Because::Unlisted);
         out.instances.push(assignment(host.address.to_owned(), node, because));
@@ -190,9 +194,13 @@ impl<'a> Leaving<'a, '_> {
         Some(self.entries.also_named(key).or_else(at)?.address)
     }
 
-    /// An entry whose host has never been contacted may be another address of a host.
-    fn look_due(&self, pinned: Option<&str>) -> Option<Because> {
-        let alike = pinned.and_then(|pinned| self.unnamed.get(pinned).copied());
+    /// An entry whose host has never been contacted may be another address of a host; so may one that has told no name, of a
+    /// host on record that is `known` by the same key, or by none.
+    fn look_due(&self, known: Option<Option<&str>>) -> Option<Because> {
+        let alike = known.and_then(|pinned| match pinned {
+            Some(pinned) => self.unnamed.get(pinned).copied(),
+            None => self.unnamed.values().copied().min(),
+        });
         let address = alike.or(self.look_due)?.to_owned();
         Some(Because::LookDue { address })
     }

@@ -53,16 +53,13 @@ pub(super) fn decide<'a>(known: &Identities<'a, '_>, out: &mut Assignments<'a>) 
                 _ => Intent::Leave,
             };
             // It is listed again, so a later removal needs a new confirmation.
-            if host.removal_confirmed {
+            if host.removal_confirmed() == Some(true) {
                 out.changes.insert(address.to_owned(), RecordChange::RemovalConfirmed(false));
             }
             let may_have_left = match &because {
                 Because::Listed | Because::Contested { .. } => is_unseen(host),
                 // What the Node of another host shows is its own word.
-                Because::SameNode { .. } => {
-                    let is_alone = host.listed_first.is_none() && is_first_there(&taken, host);
-                    is_alone && is_unseen(host)
-                }
+                Because::SameNode { .. } => is_first_there(&taken, host) && is_unseen(host),
                 // Whatever we saw of it stands in what cannot be read.
                 Because::RecordDamaged { .. } => true,
                 // What the Node shows here is not what the Machine API says.

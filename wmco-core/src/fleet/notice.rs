@@ -284,6 +284,7 @@ impl Notice {
                     Because::LookDue { .. }
                     | Because::MayBeListed { .. }
                     | Because::NodeDeleted
+                    | Because::AddressOnRecord { .. }
                     | Because::OtherNode { .. }
                     | Because::NodeShared { .. }
                     | Because::NodeNotTold
@@ -380,7 +381,7 @@ fn next_step(because: &Because, node: Option<&str>) -> Option<String> {
         }
         Because::SameNode { .. } => "remove one of both entries".to_owned(),
         Because::OtherSystem | Because::MachineBehind => {
-            format!("remove its entry, or delete node {node} if its host is gone")
+            format!("remove the entry that leads there, if there is one, or delete node {node} if its host is gone")
         }
         Because::LookDue { address } => {
             format!("see why entry {address} cannot be looked at, or remove it")
@@ -398,8 +399,8 @@ fn next_step(because: &Because, node: Option<&str>) -> Option<String> {
             names::INSTANCE_ANNOTATION
         ),
         Because::AddressOfMachine { machine } => format!(
-            "if machine {machine} is the same host, label it {}=true or remove the entry; otherwise \
-             delete whichever is gone",
+            "if machine {machine} is the same host, label it {}=true or remove the entry, if there is \
+             one; otherwise delete whichever is gone",
             names::IGNORE_LABEL
         ),
         Because::AddressListed { address } => format!(

@@ -24,8 +24,6 @@ pub(in crate::fleet) struct Host<'a> {
     pub(in crate::fleet) first_at_ipv4: Option<usize>,
     /// Its data in the ConfigMap of host keys.
     pub(in crate::fleet) kept: StoredHost<'a>,
-    /// Whether its record confirms its removal.
-    pub(in crate::fleet) removal_confirmed: bool,
     /// Records of the same host under addresses that are no longer listed; the first counts most.
     pub(in crate::fleet) former: Vec<Former<'a>>,
     /// The number of the listed host that takes over this host, which is listed twice.
@@ -76,7 +74,6 @@ impl<'a> Host<'a> {
             ipv4,
             first_at_ipv4: None,
             kept,
-            removal_confirmed: kept.record.is_some_and(|record| record.removal_confirmed),
             former: Vec::new(),
             listed_first: None,
             names,
@@ -87,6 +84,12 @@ impl<'a> Host<'a> {
     /// Its record: under its own address, or of the same host under a former address.
     pub(in crate::fleet) fn record(&self) -> Option<&'a HostRecord> {
         self.kept.record.or_else(|| self.former.first().map(|former| former.record))
+    }
+
+    /// Whether the removal of what is on record is confirmed; `None` if there is nothing to remove.
+    pub(in crate::fleet) fn removal_confirmed(&self) -> Option<bool> {
+        let record = self.kept.record.filter(|record| !record.is_untouched())?;
+        Some(record.removal_confirmed)
     }
 
     /// Nodes in its records, under this address or a former one; the first counts.

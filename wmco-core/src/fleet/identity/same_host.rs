@@ -4,7 +4,7 @@
 //!
 //! | both have | but they are of two hosts if |
 //! | --- | --- |
-//! | the address | their keys or Nodes differ: one host had the address after the other; of two records without an entry also if one has no key |
+//! | the address | their keys or Nodes differ: one host had the address after the other; of two records without an entry also if one has no key, and they do not have one Node |
 //! | the key and the name | their Nodes differ: a host that has a Node may report any name |
 //! | the key | it has told a name or has something of ours: hosts that were made from one image have one key |
 
@@ -110,9 +110,14 @@ impl<'a, T: Copy> First<'a, T> {
     /// Whose a record is that `of` has: that of an earlier one, if they are of one host.
     fn same(&mut self, by: Identifier<'a>, record: &'a HostRecord, of: T) -> Option<T> {
         let entry = self.0.entry(by);
-        // A host without a key may have been at an address before or after one with a key, so both are cleaned.
+        // A host without a key may have been at an address before or after one with a key, so both are cleaned, unless
+        // they had one Node.
+        let is_alike = |than: &HostRecord| {
+            record.pinned.is_some() == than.pinned.is_some()
+                || record.node.is_some() && record.node == than.node
+        };
         let is_same = |than: &HostRecord, by: &Identifier<'_>| {
-            !by.is_of_another(record, than) && record.pinned.is_some() == than.pinned.is_some()
+            !by.is_of_another(record, than) && is_alike(than)
         };
         match entry {
             Entry::Vacant(first) => {
@@ -145,6 +150,11 @@ impl<'a> Keys<'a> {
     fn are_shared(&self, record: &HostRecord) -> bool {
         self.0.get(&record.pinned.as_deref()).is_some_and(|count| *count > 1)
     }
+
+    /// Whether a record may be of the host of another one.
+    fn are_any_alike(&self, record: &HostRecord) -> bool {
+        self.are_shared(record) || self.0.contains_key(&None)
+    }
 }
 
 /// Finds entries that lead to one host by different addresses. The entry with a recorded Node keeps the host.
@@ -171,7 +181,7 @@ pub(super) fn find_listed_twice(listed: &mut [Host<'_>]) {
 pub(super) fn join_unlisted(unlisted: &mut [Unlisted<'_>]) {
     let keys = Keys::of(Unlisted::records(unlisted).map(|it| it.record));
     let mut records: Vec<_> =
-        Unlisted::records(unlisted).filter(|it| keys.are_shared(it.record)).collect();
+        Unlisted::records(unlisted).filter(|it| keys.are_any_alike(it.record)).collect();
     records.sort_by_cached_key(|it| {
         (it.record.identity().is_none(), it.record.node.is_none(), it.kept.pin.is_none())
     });

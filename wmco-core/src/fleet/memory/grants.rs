@@ -108,12 +108,16 @@ mod tests {
     #[test]
     fn a_permit_counts_until_its_node_is_seen_out_of_service() {
         type Change = fn(&mut NodeFacts);
-        let rows: [(Change, bool); 6] = [
+        let rows: [(Change, bool); 8] = [
             (|_| {}, true),
+            // It is about to join.
+            (|it| drop(it.annotations.insert(names::CORDONED_ANNOTATION.into(), "".into())), true),
+            (|it| it.unschedulable = true, true),
+            // People cordoned it.
+            (|it| it.annotations.clear(), true),
             // A person left the mark there.
             (|it| drop(it.labels.insert(names::UPGRADING_LABEL.into(), names::TRUE.into())), true),
-            (|it| drop(it.annotations.insert(names::CORDONED_ANNOTATION.into(), "".into())), true),
-            (|it| it.unschedulable = true, false),
+            (|it| drop(it.annotations.insert(names::CORDONED_ANNOTATION.into(), "".into())), false),
             // A person took our cordon off.
             (|it| (it.unschedulable, it.ready) = (false, true), true),
             (|it| it.ready = false, false),

@@ -28,7 +28,7 @@ rows! { lines:
             listed: vec![entry(2), entry(3)],
             ..one_of_two()
         }.with(|c| c.never_contacted = vec!["10.0.0.3"]))
-        => "10.0.0.1: leave (node win-1), because it is not listed, but entry 10.0.0.3 may be its host and is looked at first\n\
+        => "10.0.0.1: leave (node win-1), because it is not listed, but entry 10.0.0.3 may be its host until a look at that is on record\n\
             10.0.0.2: leave, because the cluster is not fit for another node\n\
             10.0.0.3: look, because the cluster is not fit for another node";
     a_fit_cluster_goes_on: one_of_two()

@@ -44,6 +44,24 @@ rows! { lines:
         c.guard.confirmed = Some(2);
         c.host_keys.push(("10.0.0.3_host", r#"{"pinned": "z", "removalConfirmed": true}"#));
     }) => &format!("{LET_GO}\n10.0.0.3: remove, because it is no longer listed");
+    confirmation_of_one_that_waits_for_something_else_is_not_of_others: one_of_two_waits()
+        .with(|c| c.guard = RemovalGuard { most: Some(0), confirmed: Some(1) })
+        => "10.0.0.1: leave, because its removal is not confirmed\n\
+            10.0.0.2: leave, because it is not listed, but may be the node of entry 10.0.0.9\n\
+            10.0.0.9: configure, because it is listed";
+}
+
+/// An entry says that the second of the hosts is its own.
+fn one_of_two_waits() -> Case {
+    two_removals().with(|c| {
+        c.listed = vec![entry(9)];
+        c.also = vec![("10.0.0.9", "10.0.0.2")];
+    })
+}
+
+rows! { changes:
+    confirmation_of_both_is_of_one_that_waits_for_something_else: one_of_two_waits()
+        .with(|c| c.guard.confirmed = Some(2)) => "10.0.0.1 10.0.0.2";
 }
 
 rows! { told:
@@ -55,6 +73,10 @@ rows! { told:
          or have them removed by `kubectl annotate configmap windows-instances --overwrite {}=2`",
         names::CONFIRM_REMOVAL_ANNOTATION
     );
+    nobody_waits_for_it_while_all_wait_for_something_else: two_removals().with(|c| {
+        c.guard.most = Some(0);
+        c.listed = vec![broken("c.example")];
+    }) => "";
     nobody_waits_once_it_is_confirmed: two_removals().with(|c| c.guard.confirmed = Some(2)) => "";
 }
 

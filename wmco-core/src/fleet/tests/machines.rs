@@ -15,14 +15,13 @@ fn created(number: i64) -> jiff::Timestamp {
 
 /// A Machine that runs, with a Node that is as it should be.
 fn machine(number: u8) -> MachineFacts {
-    let address = format!("10.0.128.{number}");
     MachineFacts {
         name: format!("mac-{number}"),
         uid: format!("uid-{number}"),
         created: Some(created(1)),
         is_windows: true,
         phase: Some("Running".into()),
-        addresses: vec![MachineAddress { kind: "InternalIP".into(), address }],
+        addresses: vec![address(&format!("10.0.128.{number}"))],
         node: Some(Reference { name: format!("node-{number}"), uid: format!("n-{number}") }),
         machine_set: Some(Reference { name: "win".into(), uid: "s-1".into() }),
         ..MachineFacts::default()
@@ -76,6 +75,17 @@ fn of_three() -> String {
     format!(r#", "machinesBefore": {{"count": 3, "newest": "{}"}}"#, created(1))
 }
 
+fn address(text: &str) -> MachineAddress {
+    MachineAddress { kind: "InternalIP".into(), address: text.into() }
+}
+
+/// People look after the first Machine, and list it by its further address.
+fn ignored_with_a_further_address(case: &mut Case) {
+    case.machines[0].is_ignored = true;
+    case.machines[0].addresses.push(address("10.0.0.9"));
+    case.listed = vec![entry(9)];
+}
+
 macro_rules! rows {
     ($($name:ident: $case:expr => $expected:expr;)*) => { $(
         #[test]
@@ -118,8 +128,7 @@ rows! {
     an_entry_at_a_further_address_of_a_machine: made(1).with(|c| {
         c.machines[0].phase = Some("Provisioned".into());
         c.machines[0].node = None;
-        let address = "10.0.0.9".into();
-        c.machines[0].addresses.push(MachineAddress { kind: "InternalIP".into(), address });
+        c.machines[0].addresses.push(address("10.0.0.9"));
         c.nodes.clear();
         c.listed = vec![entry(9)];
     }) => [
@@ -127,8 +136,7 @@ rows! {
         "machine mac-1: leave, because entry 10.0.0.9 leads to its address",
     ];
     a_further_address_that_is_the_first_of_another: made(2).with(|c| {
-        let address = "10.0.128.2".into();
-        c.machines[0].addresses.push(MachineAddress { kind: "InternalIP".into(), address });
+        c.machines[0].addresses.push(address("10.0.128.2"));
     }) => [
         "machine mac-1: leave (node node-1), because machine mac-2 has its address",
         "machine mac-2: leave (node node-2), because machine mac-1 has its address",
@@ -149,8 +157,7 @@ rows! {
     ];
     a_further_address_of_two_machines: made(2).with(|c| {
         for machine in &mut c.machines {
-            let address = "10.0.0.9".into();
-            machine.addresses.push(MachineAddress { kind: "InternalIP".into(), address });
+            machine.addresses.push(address("10.0.0.9"));
         }
         c.listed = vec![entry(8)];
     }) => [
@@ -268,6 +275,20 @@ rows! {
         c.nodes[0].annotations.insert(names::MACHINE_ANNOTATION.into(), machine);
         c.listed = vec![entry_at("10.0.128.1")];
     }) => ["10.0.128.1: configure (node node-1), because it is listed"];
+    a_further_address_of_an_ignored_machine_may_be_listed: made(1).with(|c| {
+        ignored_with_a_further_address(c);
+        c.nodes[0].addresses.push("10.0.0.9".into());
+    }) => ["10.0.0.9: configure (node node-1), because it is listed"];
+    a_further_address_of_an_ignored_machine_keeps_no_machine: made(2).with(|c| {
+        ignored_with_a_further_address(c);
+        c.listed.clear();
+        c.machines[1].addresses = vec![address("10.0.0.9")];
+    }) => ["machine mac-2: configure (node node-2), because its machine is provisioned"];
+    the_node_of_an_ignored_machine_without_an_address_may_be_listed: made(1).with(|c| {
+        c.machines[0].is_ignored = true;
+        c.machines[0].addresses.clear();
+        c.listed = vec![entry_at("10.0.128.1")];
+    }) => ["10.0.128.1: configure (node node-1), because it is listed"];
     a_host_on_record_is_not_cleaned_at_the_address_of_a_machine: made(1).with(|c| {
         c.host_keys = vec![("old_host", r#"{"ipv4": "10.0.128.1", "pinned": "SHA256:a", "node": "old"}"#)];
     }) => [
@@ -345,10 +366,20 @@ fn listed_where_a_machines_node_shows_itself() -> Case {
 }
 
 #[test]
+fn a_host_that_somebody_has_looked_at_is_none_that_left() {
+    assert_eq!(
+        listed_where_a_machines_node_shows_itself().with(|c| c.never_contacted.clear()).lines(),
+        "10.0.0.1: remove, because it is no longer listed\n\
+         10.0.0.9: leave (node node-1), because a machine is behind its node\n\
+         machine mac-1: configure (node node-1), because its machine is provisioned"
+    );
+}
+
+#[test]
 fn a_host_that_nobody_may_look_at_may_be_one_that_left() {
     assert_eq!(
         listed_where_a_machines_node_shows_itself().lines(),
-        "10.0.0.1: leave, because it is not listed, but entry 10.0.0.9 may be its host and is looked at first\n\
+        "10.0.0.1: leave, because it is not listed, but entry 10.0.0.9 may be its host until a look at that is on record\n\
          10.0.0.9: leave (node node-1), because a machine is behind its node\n\
          machine mac-1: configure (node node-1), because its machine is provisioned"
     );

@@ -518,7 +518,7 @@ rows! { told:
     linux_node_that_is_listed: Case { listed: vec![entry(1)], nodes: vec![node(1)], ..Case::default() }
         .with(|c| {
             c.nodes[0].labels.insert(names::OS_LABEL.into(), "linux".into());
-        }) => "10.0.0.1 is left alone, because its node is no windows node; remove its entry, or delete \
+        }) => "10.0.0.1 is left alone, because its node is no windows node; remove the entry that leads there, if there is one, or delete \
                node win-1 if its host is gone";
 }
 
@@ -543,6 +543,7 @@ fn a_confirmation_is_taken_off_when_it_has_served() {
         ];
     });
     assert!(confirmed.look(|out| out.confirmation_used));
+    assert!(!confirmed.with(|c| c.guard.confirmed = None).look(|out| out.confirmation_used));
     assert!(
         !two_removals().with(|c| c.guard.confirmed = Some(2)).look(|out| out.confirmation_used)
     );

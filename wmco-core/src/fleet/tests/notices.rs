@@ -23,7 +23,7 @@ rows! { told:
     );
     machine_that_is_listed: Case { listed: vec![entry(1)], nodes: vec![node(1)], ..Case::default() }
         .with(|c| behind_machine(&mut c.nodes[0]))
-        => "10.0.0.1 is left alone, because a machine is behind its node; remove its entry, or delete \
+        => "10.0.0.1 is left alone, because a machine is behind its node; remove the entry that leads there, if there is one, or delete \
             node win-1 if its host is gone";
     nodes_that_nothing_tells_apart_are_named: contested()
         => "10.0.0.1 is left alone, because nodes win-1 and win-2 claim to stand for it; delete those \

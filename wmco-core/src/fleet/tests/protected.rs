@@ -62,8 +62,8 @@ rows! { lines:
         LEFT,
         ("10.0.0.2_host", "{"),
         ("10.0.0.2", "key"),
-    ]) => "10.0.0.1: leave (node win-1), because it is not listed, but entry 10.0.0.2 may be its host and is \
-               looked at first\n\
+    ]) => "10.0.0.1: leave (node win-1), because it is not listed, but entry 10.0.0.2 may be its host until a look at \
+               that is on record\n\
            10.0.0.2: leave, because the record of 10.0.0.2 may be its own and cannot be read";
     node_that_shows_the_name_of_an_entry_in_other_letters: known(vec![named("C.example", 5)], &[])
         .with(|c| {
@@ -79,6 +79,39 @@ rows! { lines:
            c.example: configure, because it is listed";
 }
 
+/// Of a Node of the Go operator: there was no login yet.
+const ADOPTED: (&str, &str) =
+    ("10.0.0.1_host", r#"{"ipv4": "10.0.0.1", "node": "win-1", "username": "sealed"}"#);
+
+rows! { lines:
+    host_without_a_key_that_an_entry_calls_itself: known(vec![entry(9)], &[ADOPTED])
+        .with(|c| c.host_names = vec![("10.0.0.9", "WIN-1")])
+        => "10.0.0.1: leave (node win-1), because it is not listed, but may be the node of entry 10.0.0.9\n\
+            10.0.0.9: configure, because it is listed";
+    host_without_a_key_and_node_that_an_entry_calls_itself: known(vec![entry(9)], &[ADOPTED]).with(|c| {
+        c.host_names = vec![("10.0.0.9", "WIN-1")];
+        c.nodes.clear();
+    }) => "10.0.0.1: leave, because it is not listed, but may be the node of entry 10.0.0.9\n\
+           10.0.0.9: configure, because it is listed";
+    host_without_a_key_and_an_entry_that_has_told_no_name: known(vec![entry(9)], &[ADOPTED,
+        ("10.0.0.9_host", r#"{"ipv4": "10.0.0.9", "pinned": "y"}"#),
+    ]) => "10.0.0.1: leave (node win-1), because it is not listed, but entry 10.0.0.9 may be its host until a look at that \
+               is on record\n\
+           10.0.0.9: configure, because it is listed";
+    host_with_a_key_that_an_entry_calls_itself: known(vec![entry(9)], &[LEFT])
+        .with(|c| c.host_names = vec![("10.0.0.9", "WIN-1")])
+        => "10.0.0.1: remove (node win-1), because it is no longer listed\n\
+            10.0.0.9: configure, because it is listed";
+    record_without_a_key_of_the_node_of_one_with_a_key: known(vec![], &[LEFT,
+        ("b.example_host", r#"{"ipv4": "10.0.0.1", "node": "win-1", "username": "sealed"}"#),
+    ]) => "10.0.0.1: remove (node win-1), because it is no longer listed";
+    record_without_a_key_at_the_address_of_one_with_a_key: known(vec![], &[
+        ("10.0.0.1_host", r#"{"ipv4": "10.0.0.1", "hostName": "WIN-1", "pinned": "x"}"#),
+        ("b.example_host", r#"{"ipv4": "10.0.0.1", "node": "win-2", "username": "sealed"}"#),
+    ]).with(|c| c.nodes.clear()) => "10.0.0.1: remove, because it is no longer listed\n\
+                                     b.example: remove, because it is no longer listed";
+}
+
 rows! { lines:
     node_that_is_gone_is_called_so_by_names: known(vec![named("c.example", 9)], &[LEFT]).with(|c| {
         c.also = vec![("c.example", "win-1")];
@@ -87,6 +120,11 @@ rows! { lines:
            c.example: configure, because it is listed";
     node_that_is_gone_is_called_so_by_an_entry: known(vec![named("win-1.example", 9)], &[LEFT])
         .with(|c| c.nodes.clear())
+        => "10.0.0.1: leave, because it is not listed, but may be the node of entry win-1.example\n\
+            win-1.example: configure, because it is listed";
+    host_that_never_was_a_node_is_called_so_by_an_entry: known(vec![named("win-1.example", 9)], &[
+        ("10.0.0.1_host", r#"{"ipv4": "10.0.0.1", "hostName": "WIN-1", "pinned": "x"}"#),
+    ]).with(|c| c.nodes.clear())
         => "10.0.0.1: leave, because it is not listed, but may be the node of entry win-1.example\n\
             win-1.example: configure, because it is listed";
     entry_with_a_dot_at_the_end: known(vec![named("win-1.example.", 9)], &[
@@ -125,8 +163,8 @@ rows! { lines:
         c.never_contacted = vec!["10.0.0.9"];
         c.nodes.push(node(2));
         c.nodes[1].addresses.push("10.0.0.9".into());
-    }) => "10.0.0.1: leave (node win-1), because it is not listed, but entry 10.0.0.9 may be its host and is \
-               looked at first\n\
+    }) => "10.0.0.1: leave (node win-1), because it is not listed, but entry 10.0.0.9 may be its host until a look at \
+               that is on record\n\
            10.0.0.2: configure (node win-2), because it is listed\n\
            10.0.0.9: leave, because entry 10.0.0.2 stands for the same host";
     second_entry_at_one_address_keeps_nobody: known(vec![entry(2), named("b.example", 2)], &[LEFT])
@@ -146,8 +184,8 @@ rows! { lines:
         c.blocked = true;
         c.nodes.push(node(2));
         c.never_contacted = vec!["10.0.0.2"];
-    }) => "10.0.0.1: leave (node win-1), because it is not listed, but entry 10.0.0.2 may be its host and is looked at \
-               first\n\
+    }) => "10.0.0.1: leave (node win-1), because it is not listed, but entry 10.0.0.2 may be its host until a look at that is on \
+               record\n\
            10.0.0.2: look (node win-2), because it is listed";
 }
 
@@ -161,6 +199,16 @@ rows! { told:
     node_that_waits_for_finalizers: known(vec![], &[]).with(|c| c.nodes[0].is_deleted = true)
         => "10.0.0.1 is left alone, because its node is deleted, and waits for its finalizers; see what the finalizers \
             of node win-1 wait for, and take them off if that is over";
+}
+
+/// The host that is cleaned there goes by itself.
+#[test]
+fn a_node_that_waits_for_a_record_at_its_address_is_told_after_a_while() {
+    let cleaned = ("b.example_host", r#"{"ipv4": "10.0.0.1", "hostName": "OTHER", "pinned": "x"}"#);
+    known(vec![], &[cleaned]).with(from_go).look(|out| {
+        let patience: Vec<_> = out.notices.iter().map(Notice::patience).collect();
+        assert_eq!(patience, [limits::LOOK_PATIENCE]);
+    });
 }
 
 /// The number of a confirmation is of hosts that left.
@@ -199,6 +247,24 @@ fn a_former_record_stays_until_a_login_has_shown_its_key() {
     };
     assert_eq!(of(r#"{"ipv4": "10.0.0.1", "username": "sealed"}"#), "");
     assert_eq!(of(r#"{"ipv4": "10.0.0.1", "pinned": "x"}"#), "10.0.0.1 10.0.0.1_host");
+}
+
+/// There is no key to trust or to take over.
+#[test]
+fn a_former_record_without_a_key_goes_once_its_node_is_on_record() {
+    let of = |before: &'static str, now: &'static str, pin: Option<&'static str>| {
+        let records = [("10.0.0.1_host", before), ("b.example_host", now)];
+        let mut case = known(vec![named("b.example", 1)], &records);
+        case.host_keys.extend(pin.map(|pin| ("b.example", pin)));
+        case.nodes.clear();
+        forgotten(&case)
+    };
+    let (nothing, with_node) =
+        (r#"{"ipv4": "10.0.0.1"}"#, r#"{"ipv4": "10.0.0.1", "node": "win-1"}"#);
+    assert_eq!(of(with_node, nothing, Some("key")), "");
+    assert_eq!(of(with_node, with_node, None), "");
+    assert_eq!(of(with_node, with_node, Some("key")), "10.0.0.1_host");
+    assert_eq!(of(nothing, nothing, None), "10.0.0.1_host");
 }
 
 #[test]

@@ -35,13 +35,13 @@ rows! { lines:
     host_at_another_address_goes_on_with_its_node: elsewhere(&[NOW])
         => "10.0.0.9: configure (node win-1), because it is listed";
     host_that_has_not_told_its_name_may_be_the_one_that_left: elsewhere(&[NAMELESS])
-        => "10.0.0.1: leave (node win-1), because it is not listed, but entry 10.0.0.9 may be its host and is \
-            looked at first\n\
+        => "10.0.0.1: leave (node win-1), because it is not listed, but entry 10.0.0.9 may be its host until a look at \
+            that is on record\n\
             10.0.0.9: configure, because it is listed";
     host_that_nobody_has_tried_may_be_the_one_that_left: elsewhere(&[])
         .with(|c| c.never_contacted = vec!["10.0.0.9"])
-        => "10.0.0.1: leave (node win-1), because it is not listed, but entry 10.0.0.9 may be its host and is \
-            looked at first\n\
+        => "10.0.0.1: leave (node win-1), because it is not listed, but entry 10.0.0.9 may be its host until a look at \
+            that is on record\n\
             10.0.0.9: configure, because it is listed";
     host_that_a_node_of_a_machine_calls_its_origin_is_looked_at: elsewhere(&[])
         .with(|c| {
@@ -50,13 +50,13 @@ rows! { lines:
             behind_machine(&mut c.nodes[1]);
             c.nodes[1].annotations.insert(names::INSTANCE_ANNOTATION.into(), "10.0.0.9".into());
         })
-        => "10.0.0.1: leave (node win-1), because it is not listed, but entry 10.0.0.9 may be its host and is \
-            looked at first\n\
+        => "10.0.0.1: leave (node win-1), because it is not listed, but entry 10.0.0.9 may be its host until a look at \
+            that is on record\n\
             10.0.0.9: configure, because it is listed";
     host_whose_record_is_damaged_may_be_the_one_that_left: elsewhere(&[("10.0.0.9_host", "{")])
         .with(|c| c.never_contacted = vec!["10.0.0.9"])
-        => "10.0.0.1: leave (node win-1), because it is not listed, but entry 10.0.0.9 may be its host and is \
-            looked at first\n\
+        => "10.0.0.1: leave (node win-1), because it is not listed, but entry 10.0.0.9 may be its host until a look at \
+            that is on record\n\
             10.0.0.9: leave, because the record of 10.0.0.9 may be its own and cannot be read";
     host_that_two_nodes_claim_may_be_the_one_that_left: elsewhere(&[])
         .with(|c| {
@@ -65,8 +65,8 @@ rows! { lines:
             c.nodes[1].annotations = node(9).annotations;
             c.nodes[1].addresses = node(9).addresses;
         })
-        => "10.0.0.1: leave (node win-1), because it is not listed, but entry 10.0.0.9 may be its host and is \
-            looked at first\n\
+        => "10.0.0.1: leave (node win-1), because it is not listed, but entry 10.0.0.9 may be its host until a look at \
+            that is on record\n\
             10.0.0.9: leave, because nodes win-8 and win-9 claim to stand for it\n\
             10.0.0.9: leave (node win-8), because it is not listed, but may be the node of entry 10.0.0.9\n\
             10.0.0.9: leave (node win-9), because it is not listed, but may be the node of entry 10.0.0.9";
@@ -337,6 +337,6 @@ rows! { told:
             names::INSTANCE_ANNOTATION
         );
     host_that_waits_for_a_look: elsewhere(&[]).with(|c| c.never_contacted = vec!["10.0.0.9"])
-        => "10.0.0.1 is left alone, because it is not listed, but entry 10.0.0.9 may be its host and is \
-            looked at first; see why entry 10.0.0.9 cannot be looked at, or remove it";
+        => "10.0.0.1 is left alone, because it is not listed, but entry 10.0.0.9 may be its host until a look at \
+            that is on record; see why entry 10.0.0.9 cannot be looked at, or remove it";
 }
