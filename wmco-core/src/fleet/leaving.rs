@@ -82,7 +82,7 @@ impl<'a> Leaving<'a, '_> {
             },
             &|| entries.broken_one_of(host.address, ipv4).map(may_be),
             &|| self.known.machines.address_of_machine(ipv4?),
-            &|| self.look_due(Some(record.pinned.as_deref())),
+            &|| self.look_due(self.nameless(record.pinned.as_deref())),
         ]);
         let because = because.unwrap_or(Because::Unlisted);
         out.instances.push(assignment(host.address.to_owned(), node, because));
@@ -194,13 +194,16 @@ impl<'a> Leaving<'a, '_> {
         Some(self.entries.also_named(key).or_else(at)?.address)
     }
 
-    /// An entry whose host has never been contacted may be another address of a host; so may one that has told no name, of a
-    /// host on record that is `known` by the same key, or by none.
-    fn look_due(&self, known: Option<Option<&str>>) -> Option<Because> {
-        let alike = known.and_then(|pinned| match pinned {
+    /// An entry that has told no name, and may be the host with this key, or any without one.
+    fn nameless(&self, pinned: Option<&str>) -> Option<&'a str> {
+        match pinned {
             Some(pinned) => self.unnamed.get(pinned).copied(),
             None => self.unnamed.values().copied().min(),
-        });
+        }
+    }
+
+    /// An entry whose host has never been contacted may be another address of a host, as may the one that is `alike`.
+    fn look_due(&self, alike: Option<&str>) -> Option<Because> {
         let address = alike.or(self.look_due)?.to_owned();
         Some(Because::LookDue { address })
     }

@@ -111,13 +111,19 @@ mod tests {
         let rows: [(Change, bool); 8] = [
             (|_| {}, true),
             // It is about to join.
-            (|it| drop(it.annotations.insert(names::CORDONED_ANNOTATION.into(), "".into())), true),
+            (
+                |it| drop(it.annotations.insert(names::CORDONED_ANNOTATION.into(), String::new())),
+                true,
+            ),
             (|it| it.unschedulable = true, true),
             // People cordoned it.
             (|it| it.annotations.clear(), true),
             // A person left the mark there.
             (|it| drop(it.labels.insert(names::UPGRADING_LABEL.into(), names::TRUE.into())), true),
-            (|it| drop(it.annotations.insert(names::CORDONED_ANNOTATION.into(), "".into())), false),
+            (
+                |it| drop(it.annotations.insert(names::CORDONED_ANNOTATION.into(), String::new())),
+                false,
+            ),
             // A person took our cordon off.
             (|it| (it.unschedulable, it.ready) = (false, true), true),
             (|it| it.ready = false, false),
