@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::net::Ipv4Addr;
 
 use super::because::first;
-use super::identity::{ClaimedEntries, Host, Hosts, Identities, Kind, Node, forms, shows};
+use super::identity::{ClaimedEntries, Host, Identities, Kind, Node, forms, shows};
 use super::{Assignment, Assignments, Because, Intent, Observed, shown_address};
 use crate::facts::NodeFacts;
 use crate::host_record::RecordChange;
@@ -32,7 +32,6 @@ pub(super) fn decide<'a>(
         entries: ClaimedEntries::of(hosts),
         of_machines: names_of_machines(observed),
         look_due,
-        unnamed: unnamed(hosts),
     };
     for host in hosts.left() {
         leaving.host(host, out);
@@ -52,8 +51,6 @@ struct Leaving<'a, 'b> {
     of_machines: HashSet<String>,
     /// An entry that is about to be contacted for the first time.
     look_due: Option<&'a str>,
-    /// Entries of which only a key is known, by its fingerprint.
-    unnamed: HashMap<&'a str, &'a str>,
 }
 
 /// All Nodes at the addresses of leaving Nodes whose hosts would be adopted, sorted by name.
@@ -66,23 +63,26 @@ impl<'a> Leaving<'a, '_> {
         let stand = self.known.matching.stand(host);
         let node = stand.node().map(|node| node.facts);
         let (entries, ipv4, may_be) = (&self.entries, record.ipv4, Because::may_be_listed);
+        let called = record.node.as_deref().or(record.host_name.as_deref());
         let because = first(&[
             &|| stand.obstacle(),
             &|| entries.claimed_by(node?).map(may_be),
-            &|| self.called_as_listed(node?, ipv4).map(may_be),
-            &|| self.also_listed(host.address, ipv4).map(may_be),
-            &|| self.listed_at(ipv4?).map(may_be),
+            &|| entries.called(host.address).map(may_be),
+            &|| entries.called(&ipv4?.to_string()).map(may_be),
+            &|| entries.called(called?).map(may_be),
             &|| {
-                let called = record.node.as_deref().or(record.host_name.as_deref())?;
-                // Without a key nothing tells it from a host that reports its name.
-                let by_itself =
-                    || self.known.hosts.called(called).filter(|_| record.pinned.is_none());
-                let by_itself = || by_itself().map(|host| host.address);
-                self.called_by_list(called).or_else(by_itself).map(may_be)
+                // The name that another host reports is a reason to wait only where neither key nor address tells them
+                // apart.
+                let is_there = |node: &NodeFacts| ipv4.is_some_and(|ipv4| shows(node, ipv4));
+                let is_known = record.pinned.is_some() && node.is_none_or(is_there);
+                let called = node.map(|node| node.name.as_str()).or(called);
+                let reports =
+                    called.filter(|_| !is_known).and_then(|it| self.known.hosts.called(it));
+                reports.map(|host| may_be(host.address))
             },
-            &|| entries.broken_one_of(host.address, ipv4).map(may_be),
+            &|| entries.unknown().map(may_be),
             &|| self.known.machines.address_of_machine(ipv4?),
-            &|| self.look_due(self.nameless(record.pinned.as_deref())),
+            &|| self.look_due(entries.nameless(record.pinned.as_deref())),
         ]);
         let because = because.unwrap_or(Because::Unlisted);
         out.instances.push(assignment(host.address.to_owned(), node, because));
@@ -102,7 +102,7 @@ impl<'a> Leaving<'a, '_> {
             &|| self.known.hosts.numbered(contested?).map(|host| may_be(host.address)),
             &|| self.entries.claimed_by(node).map(may_be),
             &|| self.known.hosts.called(&node.name).map(|host| may_be(host.address)),
-            &|| self.entries.broken_one_of(origin.unwrap_or(&node.name), ipv4).map(may_be),
+            &|| self.entries.unknown().map(may_be),
             &|| self.known.machines.address_of_machine(ipv4?),
             // No record says that it was listed, and its kubelet may have written our label.
             &|| self.is_behind(node, ipv4).then_some(Because::MachineBehind),
@@ -116,9 +116,8 @@ impl<'a> Leaving<'a, '_> {
             &|| node.is_deleted.then_some(Because::NodeDeleted),
             // The data under this name belongs to another host.
             &|| {
-                let is_others =
-                    self.entries.named(&shown).is_some() || known.record(&shown).is_some();
-                (adoptable.is_none() && is_others).then(|| may_be(&shown))
+                let is_others = adoptable.is_none() && known.record(&shown).is_some();
+                is_others.then(|| may_be(&shown))
             },
             // It is unknown how to reach its host; the removal reports that.
             &|| {
@@ -168,40 +167,6 @@ impl<'a> Leaving<'a, '_> {
             || self.of_machines.contains(&node.name.to_lowercase())
     }
 
-    /// The entry that the Node of a recorded host at `ipv4` may belong to, by its name. A reported name does not
-    /// protect a Node that has the address of its own host; a listed name does.
-    fn called_as_listed(&self, node: &NodeFacts, ipv4: Option<Ipv4Addr>) -> Option<&'a str> {
-        if ipv4.is_some_and(|ipv4| shows(node, ipv4)) {
-            return self.called_by_list(&node.name);
-        }
-        Some(self.known.hosts.called(&node.name)?.address)
-    }
-
-    /// The entry that a person called as a Node.
-    fn called_by_list(&self, node: &str) -> Option<&'a str> {
-        let entry = self.known.hosts.called(node)?;
-        entry.is_called_by_list(node).then_some(entry.address)
-    }
-
-    /// The entry that leads to the address of a recorded host.
-    fn listed_at(&self, ipv4: Ipv4Addr) -> Option<&'a str> {
-        self.known.hosts.at(ipv4).find(|host| host.is_listed()).map(|host| host.address)
-    }
-
-    /// The entry that a recorded host at `ipv4` is by `names=`: it has the key that the host had before, or its address.
-    fn also_listed(&self, key: &str, ipv4: Option<Ipv4Addr>) -> Option<&'a str> {
-        let at = || self.entries.also_named(&ipv4?.to_string());
-        Some(self.entries.also_named(key).or_else(at)?.address)
-    }
-
-    /// An entry that has told no name, and may be the host with this key, or any without one.
-    fn nameless(&self, pinned: Option<&str>) -> Option<&'a str> {
-        match pinned {
-            Some(pinned) => self.unnamed.get(pinned).copied(),
-            None => self.unnamed.values().copied().min(),
-        }
-    }
-
     /// An entry whose host has never been contacted may be another address of a host, as may the one that is `alike`.
     fn look_due(&self, alike: Option<&str>) -> Option<Because> {
         let address = alike.or(self.look_due)?.to_owned();
@@ -213,17 +178,6 @@ fn names_of_machines(observed: &Observed<'_>) -> HashSet<String> {
     let known = observed.host_names.iter().filter(|(address, _)| name_in(address).is_some());
     let names = known.flat_map(|(_, names)| names);
     names.flat_map(|name| forms(name)).map(str::to_lowercase).collect()
-}
-
-/// Entries whose hosts have shown a key but no name yet, by the key's fingerprint: each may be the host of any
-/// record with that key.
-fn unnamed<'a>(hosts: &Hosts<'a>) -> HashMap<&'a str, &'a str> {
-    let unnamed = hosts.listed().iter().filter_map(|host| {
-        let record = host.record()?;
-        let pinned = record.pinned.as_deref().filter(|_| record.identity().is_none())?;
-        Some((pinned, host.address))
-    });
-    unnamed.collect()
 }
 
 /// All Nodes with the address of one of the `leaving` Nodes.

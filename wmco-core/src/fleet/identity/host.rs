@@ -117,9 +117,10 @@ impl<'a> Host<'a> {
         })
     }
 
-    /// Whether a person gave it this name or address, by the key of its entry or by `names=`.
-    pub(in crate::fleet) fn is_called_by_list(&self, node: &str) -> bool {
-        calls(self.address, node) || self.also_names().any(|name| calls(name, node))
+    /// The names that it is known by, with its number.
+    pub(super) fn known_names(&self) -> impl Iterator<Item = (&'a str, usize)> + use<'a> {
+        let number = self.number;
+        self.names.into_iter().flatten().map(move |name| (name.as_str(), number))
     }
 
     /// Whether its entry is invalid.
@@ -143,8 +144,9 @@ pub(super) fn calls(name: &str, node: &str) -> bool {
     forms(name).iter().any(|name| name.eq_ignore_ascii_case(node))
 }
 
-/// The Node names that a host with the name `name` may register.
+/// The Node names that a host with the name `name` may register; an address has no other form.
 pub(in crate::fleet) fn forms(name: &str) -> [&str; 2] {
     let name = name.strip_suffix('.').unwrap_or(name);
-    [name, name.split('.').next().unwrap_or(name)]
+    let label = name.split_once('.').filter(|_| name.parse::<Ipv4Addr>().is_err());
+    [name, label.map_or(name, |(label, _)| label)]
 }

@@ -5,7 +5,8 @@ use std::collections::HashMap;
 use std::net::Ipv4Addr;
 
 use super::by_address::ByAddress;
-use super::host::{Host, forms};
+use super::by_name::ByName;
+use super::host::Host;
 use super::same_host;
 use super::unlisted::Unlisted;
 use crate::fleet::Observed;
@@ -26,9 +27,11 @@ pub(in crate::fleet) struct Hosts<'a> {
     /// The number of the first host that has a Node in its record, by the Node's name. If a host has several
     /// recorded Nodes, only the first counts.
     by_node: HashMap<&'a str, usize>,
-    /// Numbers of listed hosts by all their known names, in all forms in lower case; names from the list outrank
-    /// others. Built on first use, which is rare: only for Nodes that nothing else ties to a host.
-    called: OnceCell<HashMap<String, usize>>,
+    /// Listed hosts by all their names; names from the list outrank others. Built on first use, which is rare: only for Nodes
+    /// that nothing else ties to a host.
+    called: OnceCell<ByName>,
+    /// All hosts by the names that they are known by. Built on first use as well.
+    known: OnceCell<ByName>,
     /// All data under addresses that are not listed.
     pub(in crate::fleet) unlisted: Vec<Unlisted<'a>>,
     damaged: Damaged<'a>,
@@ -93,6 +96,7 @@ impl<'a> Hosts<'a> {
             was_at: HashMap::new(),
             by_node: HashMap::with_capacity(count),
             called: OnceCell::new(),
+            known: OnceCell::new(),
             unlisted: Vec::new(),
             damaged: Damaged::default(),
         }
@@ -160,26 +164,20 @@ impl<'a> Hosts<'a> {
 
     /// The listed host that has this name of a Node, so that its kubelet may have registered the Node.
     pub(in crate::fleet) fn called(&self, node: &str) -> Option<&Host<'a>> {
-        let called = self.called.get_or_init(|| self.names());
-        self.numbered(*called.get(&node.to_lowercase())?)
+        let called = self.called.get_or_init(|| {
+            let written = self.listed().iter().map(|host| (host.address, host.number));
+            let also = self.listed().iter();
+            let also = also.flat_map(|host| host.also_names().map(|name| (name, host.number)));
+            ByName::of(written.chain(also).chain(self.listed().iter().flat_map(Host::known_names)))
+        });
+        self.numbered(called.first(node)?)
     }
 
-    fn names(&self) -> HashMap<String, usize> {
-        let by_name = self.listed().iter().filter(|it| it.address.parse::<Ipv4Addr>().is_err());
-        let written = by_name.map(|host| (host.address, host.number));
-        let also = self.listed().iter();
-        let also = also.flat_map(|host| host.also_names().map(|name| (name, host.number)));
-        let known = self.listed().iter().flat_map(|host| {
-            let names = host.names.into_iter().flatten();
-            names.map(|name| (name.as_str(), host.number))
-        });
-        let mut called = HashMap::new();
-        for (name, number) in written.chain(also).chain(known) {
-            for form in forms(name) {
-                called.entry(form.to_lowercase()).or_insert(number);
-            }
-        }
-        called
+    /// Whether another host than this one is known by this name of a Node.
+    pub(super) fn knows_other(&self, node: &str, than: usize) -> bool {
+        let known =
+            self.known.get_or_init(|| ByName::of(self.all.iter().flat_map(Host::known_names)));
+        known.has_other(node, than)
     }
 
     /// The address of an unreadable record of the host at an IPv4 address.

@@ -11,11 +11,8 @@
 //! which a kubelet or a daemon may write for its own purposes. Of other hosts than listed ones a Node that only has their
 //! address is not ours.
 
-use std::cell::OnceCell;
-use std::collections::HashMap;
-
 use super::evidence::Evidence;
-use super::host::{Host, forms};
+use super::host::Host;
 use super::hosts::Hosts;
 use super::node::{Kind, Node};
 use crate::fleet::Because;
@@ -77,7 +74,7 @@ impl<'a> Matching<'a> {
             confirmed: vec![false; count],
             hosts: vec![None; evidence.nodes().len()],
         };
-        let claims = Claims { hosts, evidence, by_name: OnceCell::new() };
+        let claims = Claims { hosts, evidence };
         for round in [Round::OnRecord, Round::Named, Round::MadeFrom, Round::There] {
             let hosts = if round == Round::There { hosts.listed() } else { hosts.all() };
             for host in hosts {
@@ -172,9 +169,6 @@ enum Round {
 struct Claims<'a, 'b> {
     hosts: &'b Hosts<'a>,
     evidence: &'b Evidence<'a>,
-    /// Numbers of hosts by their names, in all forms in lower case; `None` if several hosts have the name. Built on
-    /// first use, which is rare: only for Nodes that no record and no name ties to a host.
-    by_name: OnceCell<HashMap<String, Option<usize>>>,
 }
 
 impl<'a> Claims<'a, '_> {
@@ -217,20 +211,7 @@ impl<'a> Claims<'a, '_> {
 
     /// Whether another host than `host` is known by the Node's name.
     fn is_named_by_others(&self, host: &Host<'_>, node: Node<'_>) -> bool {
-        let by_name = self.by_name.get_or_init(|| self.names());
-        let named = by_name.get(&node.facts.name.to_lowercase());
-        named.is_some_and(|named| *named != Some(host.number))
-    }
-
-    fn names(&self) -> HashMap<String, Option<usize>> {
-        let mut by_name = HashMap::new();
-        for host in self.hosts.all() {
-            for form in host.names.into_iter().flatten().flat_map(|name| forms(name)) {
-                let one = by_name.entry(form.to_lowercase()).or_insert(Some(host.number));
-                *one = one.filter(|number| *number == host.number);
-            }
-        }
-        by_name
+        self.hosts.knows_other(&node.facts.name, host.number)
     }
 
     /// Whether the Node has the host's address.

@@ -8,6 +8,7 @@
 //! | [`Matching`] | which Node is whose | the list and the records first, claims last |
 
 mod by_address;
+mod by_name;
 mod claimed;
 mod evidence;
 mod host;
