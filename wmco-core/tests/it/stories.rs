@@ -315,3 +315,22 @@ fn a_node_that_people_put_in_service_before_it_joined_takes_a_slot() {
     let outcome = after(start, &events).run(ROUNDS);
     assert!(outcome.is_ok(), "{outcome:#?}");
 }
+
+/// A replacement that did not end, which a run of `idempotence` found: a successor lost its marks.
+#[test]
+fn a_successor_that_lost_its_marks() {
+    let start = Start { hosts: 1, budget: 1, features: 0, configured: false, sets: 1 };
+    let events = [
+        Event::Round(0),
+        Event::Of(MachineEvent::Scale(0, 3)),
+        Event::Key(KeyEvent::Change),
+        Event::Round(0),
+        Event::Round(32),
+        Event::Wait,
+        Event::Key(KeyEvent::Change),
+        Event::Wait,
+        Event::LoseMarks(2),
+    ];
+    let mut world = after(start, &events);
+    assert!(world.run(ROUNDS).is_ok());
+}

@@ -161,6 +161,8 @@ enum Outage {
     /// It was a node and refuses our key, and has not been ready for long or is cordoned by us, who can finish nothing
     /// there. It waits for its own replacement.
     Stranded,
+    /// It is a node that refuses our key, and is in service but for marks of ours, which nobody can put back.
+    Unmarked,
     /// It was a node, and may get ready again.
     MayRecover,
 }
@@ -290,7 +292,8 @@ impl<'a> Gate<'a> {
     /// One that never was a node may go at any time: it may be the successor, and nobody misses it. So may a successor
     /// that does not work: the others wait for it. Any other one waits until each of the others works or waits for its
     /// own replacement, so that no two are gone. One that is not ready may get ready again for a while: its kubelet may
-    /// only have lost the API server for a moment. A missing mark says nothing, because the host itself may write it.
+    /// only have lost the API server for a moment. A missing mark says nothing, because the host itself may write it; but
+    /// what is in service waits for a successor without it.
     fn succession(
         &self,
         siblings: &Siblings<'_>,
@@ -304,13 +307,16 @@ impl<'a> Gate<'a> {
         let is_ready = assignment.node.is_some_and(|node| node.ready);
         let holds_slot = assignment.node.is_some_and(NodeFacts::holds_slot);
         let is_cordoned = assignment.node.is_some_and(NodeFacts::is_cordoned_by_us);
-        let is_in_the_way = |outage: Outage| match outage {
+        let serves = is_ready && !holds_slot && !is_cordoned;
+        let is_successor = |name: &str| self.successors.contains(name);
+        let is_in_the_way = |(name, outage): &&(&str, Outage)| match outage {
             Outage::NeverJoined | Outage::MayRecover => true,
             Outage::AwaitsSlot => !holds_slot,
-            Outage::Stranded => is_ready && !holds_slot && !is_cordoned,
+            Outage::Stranded => serves,
+            Outage::Unmarked => serves && is_successor(name) && !is_successor(own),
         };
         let mut others = siblings.out_of_order.iter().filter(|(name, _)| *name != own);
-        if let Some((first, _)) = others.find(|(_, outage)| is_in_the_way(*outage)) {
+        if let Some((first, _)) = others.find(is_in_the_way) {
             return Err(Held::Unhealthy { first: key(first) });
         }
         let may_recover = !is_ready && !holds_slot && !self.memory.is_unready(own);
@@ -333,6 +339,8 @@ impl Outage {
             Self::NeverJoined
         } else if refuses && (is_cordoned || health.memory.is_unready(&machine.facts.name)) {
             Self::Stranded
+        } else if refuses && facts.is_some_and(|node| node.ready) {
+            Self::Unmarked
         } else if node.is_some_and(|node| health.observed.claims.contains(node)) && !has_permit {
             Self::AwaitsSlot
         } else {

@@ -1,6 +1,7 @@
 //! What may happen in a MachineSet while one of its Machines is made anew.
 
 use super::*;
+use crate::digest::Sha256;
 use crate::host_record::MachinesThen;
 
 /// `mac-2` of three was deleted by us, and its successor `mac-9` works; the host of `mac-1` refuses our key.
@@ -106,6 +107,20 @@ fn both_cordoned() -> Case {
     })
 }
 
+/// The successor has lost its marks, and is not replaced, since the key is to be put back.
+fn key_of_successor_is_lost(case: &mut Case) {
+    case.nodes[1].annotations.clear();
+    let [accepted, removed] = [b"before", b"ours__"].map(|key| Sha256::of(key));
+    let fields = format!(r#", "acceptedKey": "{accepted}", "removedKey": "{removed}""#);
+    case.host_keys.push(record(9, &fields));
+    case.keys = Some(LoginKeys::one(removed));
+}
+
+/// The first was about to join when the key changed; the third refuses the new key as well, and has lost its marks.
+fn one_cordoned_beside_one_without_marks() -> Case {
+    both_cordoned().with(|c| c.nodes[2].annotations.clear())
+}
+
 macro_rules! succession {
     ($(fn $name:ident: $case:expr, $machine:literal => $expected:expr;)*) => { $(
         #[test]
@@ -154,6 +169,36 @@ succession! {
         => waits_for("mac-9");
     fn one_that_holds_the_only_slot_makes_room: successor_asks_beside_a_holder().with(|c| c.budget = 1), "mac-1" => Ok(());
     fn of_two_that_are_cordoned_and_refuse_one_is_next: both_cordoned(), "mac-1" => Ok(());
+    fn one_that_is_cordoned_waits_for_none_that_refuses_and_only_lacks_marks: one_cordoned_beside_one_without_marks(),
+        "mac-1" => Ok(());
+    fn one_that_only_lacks_marks_waits_for_one_that_is_cordoned: both_cordoned().with(no_marks), "mac-1"
+        => waits_for("mac-3");
+    fn one_that_is_cordoned_waits_for_one_that_gets_its_marks_back: one_cordoned_beside_one_without_marks()
+        .with(|c| c.refused.retain(|name| *name != "mac-3")), "mac-1" => waits_for("mac-3");
+    fn one_in_service_waits_for_one_that_refuses_and_may_get_ready_again: succeeded().with(|c| {
+        c.refused.push("mac-3");
+        c.nodes[2].ready = false;
+    }), "mac-1" => waits_for("mac-3");
+    fn one_of_two_that_only_lack_marks_is_next: succeeded().with(no_marks).with(|c| {
+        c.refused.push("mac-3");
+        c.nodes[2].annotations.clear();
+    }), "mac-1" => Ok(());
+    fn one_in_service_waits_for_a_successor_that_only_lacks_marks_and_stays: succeeded().with(successor_refuses)
+        .with(key_of_successor_is_lost), "mac-1" => waits_for("mac-9");
+    fn one_that_is_cordoned_waits_for_no_successor_that_only_lacks_marks: succeeded().with(successor_refuses)
+        .with(key_of_successor_is_lost)
+        .with(|c| {
+            let mark = (names::CORDONED_ANNOTATION.to_owned(), names::CORDONED_BY_US.to_owned());
+            c.nodes[0].annotations.extend([mark]);
+        }), "mac-1" => Ok(());
+    fn two_successors_that_only_lack_marks_wait_for_none_of_both: succeeded().with(successor_refuses)
+        .with(key_of_successor_is_lost)
+        .with(|c| {
+            c.machines[0].created = Some(created(8));
+            c.nodes[0].annotations.clear();
+        }), "mac-1" => Ok(());
+    fn a_successor_that_refuses_and_only_lacks_marks_goes: succeeded().with(successor_refuses)
+        .with(|c| c.nodes[1].annotations.clear()), "mac-9" => Ok(());
     fn one_in_service_waits_for_one_that_is_cordoned_and_refuses:
         both_cordoned().with(|c| drop(c.nodes[0].annotations.remove(names::CORDONED_ANNOTATION))), "mac-1"
         => waits_for("mac-3");
