@@ -4,10 +4,9 @@ mod grants;
 mod logins;
 #[cfg(test)]
 mod remembered;
-mod unready;
-mod user_data;
+mod since;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::net::Ipv4Addr;
 use std::ops::Range;
 use std::time::Duration;
@@ -17,14 +16,14 @@ use logins::Logins;
 pub use logins::{LoginResult, LoginTry};
 #[cfg(test)]
 pub(super) use remembered::Remembered;
-use unready::Unready;
-pub(super) use user_data::UserData;
-use user_data::UserDataSince;
+use since::Since;
 
 use super::{Assignments, Desired, Observed, Replacement, decide};
+use crate::facts::{MachineFacts, NodeFacts};
 use crate::host_record::KnownHosts;
 use crate::limits;
 use crate::login_keys::LoginKeys;
+use crate::machines::Machines;
 
 /// What passes leave to the next. If it is lost, as when the operator starts again, records and marks tell the rest: work is
 /// delayed, and permits whose marks are not visible yet are forgotten.
@@ -48,8 +47,10 @@ pub struct Memory {
     patience: Patience,
     logins: Logins,
     grants: Grants,
-    unready: Unready,
-    user_data: UserDataSince,
+    /// Machines without a ready Node, told apart by UID.
+    unready: Since,
+    /// User data with every key of ours, by their versions.
+    user_data: Since,
     /// Replacements of the last pass, from [`Assignments::replacing`]. After a restart the records tell; while the operator
     /// runs, nobody can make it forget one.
     replacing: BTreeMap<String, Replacement>,
@@ -58,6 +59,20 @@ pub struct Memory {
     /// The time of the pass.
     now: Duration,
 }
+
+/// The user data of new Machines, as far as our keys are concerned: whether a Machine that is made now would let us in.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum UserData {
+    /// They lack a key of ours.
+    Due,
+    /// They have every key of ours, and were written a moment ago: who changed them may do so again.
+    Fresh,
+    /// They have had every key of ours for as long as a host may refuse us, and nobody has written them since.
+    Settled,
+}
+
+/// The name of user data, of which there are those of new Machines alone.
+const USER_DATA: &str = "";
 
 /// How long hosts may fail before that has consequences.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -105,9 +120,9 @@ impl Memory {
         self.now = now;
         self.began.get_or_insert(now);
         self.grants.update(observed.nodes, desired.machines, observed.claims, now);
-        self.unready.update(observed.nodes, desired.machines, now);
+        self.unready.update(unready(observed.nodes, desired.machines), now);
         let right_user_data = observed.right_user_data.filter(|_| desired.keys.is_some());
-        self.user_data.update(right_user_data, now);
+        self.user_data.update(right_user_data.map(|version| (USER_DATA, version)), now);
         if let Some(keys) = desired.keys {
             let keys = LoginKeys::id(&keys.offered(None));
             self.logins.keep_only(|instance, login| {
@@ -134,8 +149,8 @@ impl Memory {
     /// Nothing, but user data that have been right for long.
     pub(in crate::fleet) fn of_nothing() -> Self {
         let patience = Patience::default();
-        let mut user_data = UserDataSince::default();
-        user_data.update(Some(""), Duration::ZERO);
+        let mut user_data = Since::default();
+        user_data.update([(USER_DATA, "")], Duration::ZERO);
         Self { patience, user_data, now: patience.refused, ..Self::default() }
     }
 
@@ -177,13 +192,34 @@ impl Memory {
 
     /// Whether a Machine has had no ready Node for as long as its host may refuse our keys.
     pub(in crate::fleet) fn is_unready(&self, machine: &str) -> bool {
-        self.unready.lasts(machine, self.patience.refused, self.now)
+        self.unready.has_lasted(machine, self.patience.refused, self.now) == Some(true)
     }
 
     /// Whether the user data of new Machines contain every key of ours, and for how long.
     pub(in crate::fleet) fn user_data(&self) -> UserData {
-        self.user_data.state(self.patience.refused, self.now)
+        match self.user_data.has_lasted(USER_DATA, self.patience.refused, self.now) {
+            None => UserData::Due,
+            Some(false) => UserData::Fresh,
+            Some(true) => UserData::Settled,
+        }
     }
+}
+
+/// Names and UIDs of Machines whose Nodes are absent or not ready.
+fn unready<'a>(
+    nodes: &'a [NodeFacts],
+    machines: &'a Machines,
+) -> impl Iterator<Item = (&'a str, &'a str)> {
+    let mut ready = HashMap::new();
+    if machines.iter().next().is_some() {
+        ready.extend(nodes.iter().map(|node| (node.uid.as_str(), node.ready)));
+    }
+    let is_ready = move |machine: &MachineFacts| {
+        let node = machine.node.as_ref().and_then(|node| ready.get(node.uid.as_str()));
+        node.copied().unwrap_or_default()
+    };
+    let all = machines.iter().map(|machine| &machine.facts);
+    all.filter(move |it| !is_ready(it)).map(|it| (it.name.as_str(), it.uid.as_str()))
 }
 
 /// Where the host of an instance is, as people or the Machine API say, or by its record.
@@ -192,4 +228,27 @@ fn ipv4_of(instance: &str, desired: &Desired<'_>, hosts: &KnownHosts) -> Option<
     let machine = || desired.machines.with_key(instance)?.instance.as_ref().ok();
     let asked_for = entry.or_else(machine).map(|instance| instance.ipv4);
     asked_for.or_else(|| hosts.record(instance)?.ipv4)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::facts::Reference;
+
+    #[test]
+    fn a_machine_is_unready_without_a_ready_node_of_its_own() {
+        let node = |uid: &str, ready| NodeFacts { uid: uid.into(), ready, ..NodeFacts::default() };
+        let machine = |name: &str, node: Option<&str>| MachineFacts {
+            name: name.into(),
+            uid: format!("of {name}"),
+            is_windows: true,
+            node: node.map(|uid| Reference { name: "node".into(), uid: uid.into() }),
+            ..MachineFacts::default()
+        };
+        let all = [("a", Some("1")), ("b", Some("2")), ("c", Some("gone")), ("d", None)];
+        let machines = Machines::read(all.map(|(name, node)| machine(name, node)), [], "");
+        let nodes = [node("1", true), node("2", false), node("3", true)];
+        let found: Vec<_> = unready(&nodes, &machines).collect();
+        assert_eq!(found, [("b", "of b"), ("c", "of c"), ("d", "of d")]);
+    }
 }

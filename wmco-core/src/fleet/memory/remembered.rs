@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::grants::Grants;
-use super::{LoginResult, LoginTry, Memory, UserData, UserDataSince};
+use super::{LoginResult, LoginTry, Memory, USER_DATA, UserData};
 use crate::fleet::Replacement;
 use crate::login_keys::LoginKeys;
 use crate::machines::key;
@@ -36,14 +36,13 @@ impl Remembered<'_> {
         });
         let since = |name: &&str| ((*name).to_owned(), (String::new(), Duration::ZERO));
         let mut memory = Memory::of_nothing();
-        let right = match self.user_data {
-            UserData::Due => None,
-            UserData::Fresh => Some(memory.patience.refused),
-            UserData::Settled => Some(Duration::ZERO),
-        };
-        memory.user_data = UserDataSince(right.map(|since| (String::new(), since)));
+        if self.user_data != UserData::Settled {
+            // Other ones, and nobody has looked long enough.
+            let right = (self.user_data == UserData::Fresh).then_some((USER_DATA, "other"));
+            memory.user_data.update(right, memory.now);
+        }
         memory.grants = Grants { nodes: now(self.granted), machines: now(self.replaced) };
-        memory.unready.since = self.unready.iter().map(since).collect();
+        memory.unready.0 = self.unready.iter().map(since).collect();
         memory.replacing = begun.collect();
         let refused = self.refused.iter().map(|name| key(name));
         memory.logins.have_failed(refused, LoginResult::Refused);
