@@ -141,6 +141,12 @@ impl Machines {
         self.iter().filter_map(|machine| machine.instance.as_ref().ok())
     }
 
+    /// Whether hosts come from user data of ours: there are Machines, or a MachineSet that would make some.
+    pub fn may_come(&self) -> bool {
+        let makes_ours = |set: &MachineSetFacts| !set.is_deleted && set.mistake().is_none();
+        !self.machines.is_empty() || self.sets.values().any(makes_ours)
+    }
+
     /// The MachineSet with this name.
     pub fn set(&self, name: &str) -> Option<&MachineSetFacts> {
         self.sets.get(name)

@@ -50,7 +50,7 @@ impl Rotation {
         let machines = desired.machines;
         let mut out = Self {
             list_absent: desired.entries.is_none(),
-            user_data_due: user_data == UserData::Due && machines.iter().next().is_some(),
+            user_data_due: user_data == UserData::Due && machines.may_come(),
             ..Self::default()
         };
         let mut former = BTreeSet::new();

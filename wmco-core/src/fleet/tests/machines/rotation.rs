@@ -148,6 +148,25 @@ fn stranded() -> Case {
     })
 }
 
+/// It may be scaled up when the exchange is over.
+#[test]
+fn user_data_of_a_machineset_without_machines_are_waited_for() {
+    let waits = |change: fn(&mut Case)| {
+        let case = made(0).with(|c| {
+            c.keys = Some(LoginKeys::rotating(rotation()));
+            c.user_data = Some(UserData::Due);
+        });
+        let case = case.with(change);
+        case.look(|out| out.rotation.is_some_and(|it| it.user_data_due))
+    };
+    assert!(waits(|_| ()));
+    assert!(!waits(|c| c.sets.clear()));
+    assert!(!waits(|c| c.sets[0].is_deleted = true));
+    assert!(!waits(|c| c.sets[0].os = Some("Linux".into())));
+    assert!(!waits(|c| c.user_data = Some(UserData::Fresh)));
+    assert!(waits(|c| (c.sets, c.machines) = (vec![], vec![machine(1)])));
+}
+
 /// Names of Machines that are made anew.
 fn replaced(case: &Case) -> Vec<String> {
     case.look(|out| {
