@@ -1,7 +1,7 @@
 //! Removals that wait for an administrator's confirmation.
 
 use super::ascending::Ascending;
-use super::identity::{Host, Hosts};
+use super::identity::Hosts;
 use super::{Assignments, Because, Intent, Notice, RemovalGuard};
 use crate::host_record::RecordChange;
 
@@ -20,14 +20,17 @@ pub(super) fn hold_back(guard: RemovalGuard, hosts: &Hosts<'_>, out: &mut Assign
         return;
     }
     let lets_go = guard.lets_go(count);
+    // What is confirmed by its number goes on whenever it may; within the limit, only what goes now.
+    let waiting = left().filter(|_| guard.confirmed == Some(count));
+    let mut confirmed: Vec<String> = waiting.map(|host| host.address.to_owned()).collect();
     for instance in pending {
         instance.intent = Intent::Leave;
         instance.because = if lets_go { Because::RecordDue } else { Because::Unconfirmed };
+        confirmed.push(instance.address.clone());
     }
     if lets_go {
-        let confirmed =
-            |host: &Host<'_>| (host.address.to_owned(), RecordChange::RemovalConfirmed(true));
-        out.changes.extend(left().map(confirmed));
+        let change = |address| (address, RecordChange::RemovalConfirmed(true));
+        out.changes.extend(confirmed.into_iter().map(change));
     } else {
         out.notices.insert(Notice::Unconfirmed { count, most, confirmed: guard.confirmed });
     }

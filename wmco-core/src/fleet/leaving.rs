@@ -69,16 +69,17 @@ impl<'a> Leaving<'a, '_> {
             &|| entries.claimed_by(node?).map(may_be),
             &|| entries.called(host.address).map(may_be),
             &|| entries.called(&ipv4?.to_string()).map(may_be),
-            &|| entries.called(called?).map(may_be),
+            &|| entries.of_node(called?).map(may_be),
             &|| {
                 // The name that another host reports is a reason to wait only where neither key nor address tells them
                 // apart.
                 let is_there = |node: &NodeFacts| ipv4.is_some_and(|ipv4| shows(node, ipv4));
                 let is_known = record.pinned.is_some() && node.is_none_or(is_there);
-                let called = node.map(|node| node.name.as_str()).or(called);
-                let reports =
-                    called.filter(|_| !is_known).and_then(|it| self.known.hosts.called(it));
-                reports.map(|host| may_be(host.address))
+                let mut names = node.map(|node| node.name.as_str()).into_iter().chain(called);
+                let now = |name| self.known.hosts.called(name).map(|host| host.address);
+                let before = |name| entries.reported(name).filter(|_| record.pinned.is_none());
+                let entry = names.find_map(|name| now(name).or_else(|| before(name)));
+                entry.filter(|_| !is_known).map(may_be)
             },
             &|| entries.unknown().map(may_be),
             &|| self.known.machines.address_of_machine(ipv4?),

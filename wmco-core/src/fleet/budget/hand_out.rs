@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::health::Health;
+use super::health::{Health, works};
 use super::ledger::{Ledger, Phase};
 use super::replacements::Replacements;
 use super::replacing::{self, Gate, Refusing};
@@ -40,7 +40,7 @@ pub(in crate::fleet) fn hand_out<'a, 'b: 'a>(
         return granted;
     }
     let mut ledger = Ledger::of(health, &replaced, marked, &out.instances);
-    let works = |number: usize| out.instances.get(number).is_some_and(|it| health.is_healthy(it));
+    let works = |number: usize| out.instances.get(number).is_some_and(works);
     let machines =
         refusing.numbers().map(|number| (Rank::Machine { works: works(number) }, number));
     let nodes = asking.iter().filter_map(|number| {

@@ -87,7 +87,7 @@ impl<'a> Ledger<'a> {
         blocked: bool,
     ) -> bool {
         let Some(node) = instance.node_name() else { return false };
-        let begins = self.phase(Some(node)) == Phase::InService;
+        let begins = self.phase(Some(node)) != Phase::Out;
         if blocked && begins && !matches!(instance.intent, Intent::Remove(_)) {
             return false;
         }

@@ -92,11 +92,9 @@ impl<'a> Host<'a> {
         Some(record.removal_confirmed)
     }
 
-    /// Nodes in its records, under this address or a former one; the first counts.
+    /// Nodes in its records; the first counts.
     pub(super) fn nodes_on_record(&self) -> impl Iterator<Item = &'a str> {
-        let former = self.former.iter().map(|former| former.record);
-        let records = self.kept.record.into_iter().chain(former);
-        records.filter_map(|record| record.node.as_deref())
+        self.records().filter_map(|record| record.node.as_deref())
     }
 
     /// Whether it is listed.
@@ -121,6 +119,11 @@ impl<'a> Host<'a> {
     pub(super) fn known_names(&self) -> impl Iterator<Item = (&'a str, usize)> + use<'a> {
         let number = self.number;
         self.names.into_iter().flatten().map(move |name| (name.as_str(), number))
+    }
+
+    /// Its records, under this address or a former one.
+    pub(super) fn records(&self) -> impl Iterator<Item = &'a HostRecord> {
+        self.kept.record.into_iter().chain(self.former.iter().map(|former| former.record))
     }
 
     /// Whether its entry is invalid.

@@ -98,7 +98,8 @@ pub(super) fn find_former<'a>(listed: &mut [Host<'a>], unlisted: &mut [Unlisted<
     for host in listed {
         host.former = known.take_former_of(host);
         for former in &host.former {
-            goes_on(unlisted, *former, host.kept);
+            let is_first = host.first_at_ipv4.is_none_or(|first| first == host.number);
+            goes_on(unlisted, *former, host.kept, is_first);
         }
     }
 }
@@ -189,14 +190,22 @@ pub(super) fn join_unlisted(unlisted: &mut [Unlisted<'_>]) {
     for it in records {
         let same = Identifier::all_of(it.record).map(|by| first.same(by, it.record, it));
         if let Some(kept) = same.fold(None, Option::or) {
-            goes_on(unlisted, it, kept.kept);
+            goes_on(unlisted, it, kept.kept, false);
         }
     }
 }
 
-/// Notes that a host continues under another address, with the data `kept` there. The first such address counts.
-fn goes_on<'a>(unlisted: &mut [Unlisted<'a>], former: Former<'a>, kept: StoredHost<'a>) {
-    if let Some(one) = unlisted.get_mut(former.number) {
-        one.successor.get_or_insert(kept);
+/// Notes that a host continues under another address, with the data `kept` there. Of several that are the first at theirs,
+/// one counts that has not taken everything over yet.
+fn goes_on<'a>(
+    unlisted: &mut [Unlisted<'a>],
+    former: Former<'a>,
+    kept: StoredHost<'a>,
+    is_first: bool,
+) {
+    if let Some(one) = unlisted.get_mut(former.number)
+        && (one.successor.is_none() || is_first && one.is_taken_over())
+    {
+        one.successor = Some(kept);
     }
 }

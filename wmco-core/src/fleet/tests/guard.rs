@@ -100,3 +100,32 @@ fn what_was_let_go_is_on_record_with_all_that_was_known() {
     }
     assert_eq!(after.records().count(), 2);
 }
+
+/// Each was within the limit while it waited for something else, but never were all three.
+#[test]
+fn hosts_that_waited_one_by_one_do_not_go_at_once() {
+    let mut data: BTreeMap<String, String> = BTreeMap::new();
+    let rec = |n: u8| format!(r#"{{"ipv4": "10.0.0.{n}", "pinned": "k{n}"}}"#);
+    let case = |data: &BTreeMap<String, String>, also: bool| Case {
+        listed: vec![entry(9)],
+        also: if also { vec![("10.0.0.9", "10.0.0.10, 10.0.0.11, 10.0.0.12")] } else { vec![] },
+        host_keys: data.iter().map(|(k, v)| (&*k.clone().leak(), &*v.clone().leak())).collect(),
+        guard: RemovalGuard { most: Some(2), confirmed: None },
+        ..Case::default()
+    };
+    for kept in 10..13u8 {
+        data.insert(format!("10.0.0.{kept}_host"), rec(kept));
+        data.insert("10.0.0.50_host".into(), rec(50));
+        for (address, change) in case(&data, true).look(|out| out.changes) {
+            change.apply(&address, &mut data).unwrap();
+        }
+        data.remove("10.0.0.50_host");
+    }
+    assert_eq!(
+        case(&data, false).lines(),
+        "10.0.0.10: leave, because its removal is not confirmed\n\
+        10.0.0.11: leave, because its removal is not confirmed\n\
+        10.0.0.12: leave, because its removal is not confirmed\n\
+        10.0.0.9: configure, because it is listed"
+    );
+}

@@ -191,3 +191,27 @@ fn a_record_with_two_reasons_is_one_former_record() {
     let case = Case { listed, ..known(&[], vec![], &records) };
     case.look(|out| assert_eq!(out.instances[0].formerly, ["10.0.0.1"]));
 }
+
+/// The entry leads to where this key was pinned, and has not taken it over.
+#[test]
+fn a_pin_stays_that_an_entry_at_its_address_has_not_taken_over() {
+    let case = Case {
+        listed: vec![Listed { address: "b.example".into(), ..entry(2) }, entry(3)],
+        host_keys: vec![
+            ("10.0.0.2_host", r#"{"ipv4": "10.0.0.2", "pinned": "x"}"#),
+            ("10.0.0.2", "x"),
+            ("10.0.0.3_host", r#"{"ipv4": "10.0.0.3", "pinned": "x"}"#),
+            ("10.0.0.3", "x"),
+        ],
+        ..Case::default()
+    };
+    // The entry that sorts first takes it as its former one.
+    let swapped = case.clone().with(|c| c.listed[0].address = "a.example".into());
+    for case in [case, swapped] {
+        case.look(|out| {
+            let formerly: Vec<_> =
+                out.instances.iter().map(|it| (&it.address, &it.formerly)).collect();
+            assert_eq!(out.forgotten_keys, BTreeSet::new(), "{formerly:?}");
+        });
+    }
+}

@@ -171,6 +171,11 @@ rows! { permits:
         c.nodes[0].unschedulable = false;
         held(&mut c.nodes[2]);
     }) => "win-3";
+    one_that_a_person_uncordoned_begins_nothing_while_the_cluster_is_not_fit: Case::three().with(|c| {
+        held(&mut c.nodes[0]);
+        c.nodes[0].unschedulable = false;
+        c.blocked = true;
+    }) => "";
     one_that_a_person_uncordoned_while_its_kubelet_was_down_goes_on: Case::three().with(|c| {
         held(&mut c.nodes[0]);
         c.nodes[0].unschedulable = false;

@@ -98,6 +98,35 @@ rows! { lines:
     ]) => "10.0.0.1: leave (node win-1), because it is not listed, but entry 10.0.0.9 may be its host until a look at that \
                is on record\n\
            10.0.0.9: configure, because it is listed";
+    node_that_shows_the_first_label_of_an_entry_in_another_domain: known(vec![named("win-1.b.example", 9)], &[
+        ("win-1.a.example_host", r#"{"ipv4": "10.0.0.1", "node": "win-1.a.example", "hostName": "WIN-1", "pinned": "x"}"#),
+        ("win-1.b.example_host", r#"{"ipv4": "10.0.0.9", "node": "win-1.b.example", "hostName": "WIN-1", "pinned": "y"}"#),
+    ]).with(|c| {
+        c.nodes[0].name = "win-1.a.example".into();
+        c.nodes[0].annotations = [(names::INSTANCE_ANNOTATION.into(), "win-1.a.example".into())].into();
+        c.nodes[0].addresses.push("win-1".into());
+    }) => "win-1.a.example: remove (node win-1.a.example), because it is no longer listed\n\
+           win-1.b.example: configure, because it is listed";
+    host_that_was_listed_as_the_first_label_of_an_entry: known(vec![named("win-1.b.example", 9)], &[
+        ("win-1_host", r#"{"ipv4": "10.0.0.1", "node": "ip-10-0-0-1", "hostName": "EC2", "pinned": "x"}"#),
+        ("win-1.b.example_host", r#"{"ipv4": "10.0.0.9", "node": "node-9", "hostName": "EC9", "pinned": "y"}"#),
+    ]).with(|c| {
+        c.nodes[0].name = "ip-10-0-0-1".into();
+        c.nodes[0].annotations = [(names::INSTANCE_ANNOTATION.into(), "win-1".into())].into();
+    }) => "win-1: remove (node ip-10-0-0-1), because it is no longer listed\n\
+           win-1.b.example: configure, because it is listed";
+    // Its name on record is the one that the entry calls itself; that another Node stands for it now changes nothing.
+    host_without_a_key_with_another_node_than_on_record: known(vec![entry(9)], &[ADOPTED]).with(|c| {
+        c.host_names = vec![("10.0.0.9", "WIN-1")];
+        c.nodes[0].name = "win-7".into();
+    }) => "10.0.0.1: leave (node win-7), because it is not listed, but may be the node of entry 10.0.0.9\n\
+           10.0.0.9: configure, because it is listed";
+    // The host of the entry, by its former record, calls itself so.
+    host_without_a_key_and_the_name_on_a_former_record_of_an_entry: known(vec![named("b.example", 9)], &[ADOPTED,
+        ("a.example_host", r#"{"ipv4": "10.0.0.9", "hostName": "WIN-1", "pinned": "y"}"#), ("a.example", "y"),
+    ]).with(|c| c.host_names = vec![("a.example", "WIN-1"), ("b.example", "b.example")])
+        => "10.0.0.1: leave (node win-1), because it is not listed, but may be the node of entry b.example\n\
+            b.example: configure, because it is listed";
     host_with_a_key_that_an_entry_calls_itself: known(vec![entry(9)], &[LEFT])
         .with(|c| c.host_names = vec![("10.0.0.9", "WIN-1")])
         => "10.0.0.1: remove (node win-1), because it is no longer listed\n\
@@ -272,4 +301,25 @@ fn a_pin_whose_name_a_node_shows_in_other_letters_is_not_left_over() {
     let case = known(vec![entry(5)], &[("c.example", "key"), ("d.example", "key")])
         .with(|c| c.nodes[0].addresses.push("C.Example".into()));
     assert_eq!(forgotten(&case), "d.example");
+}
+
+/// The host of the entry calls itself WIN-1 on record; its DNS name leads elsewhere since.
+#[test]
+fn a_host_without_a_key_may_be_that_of_an_entry_which_led_elsewhere() {
+    let record = r#"{"ipv4": "10.0.0.5", "hostName": "WIN-1", "pinned": "y"}"#;
+    let case = known(vec![named("b.example", 9)], &[ADOPTED, ("b.example_host", record)]);
+    // What the operator knows as names of hosts then.
+    let known_names = host_names(
+        &case.entries(),
+        &Resolutions::default(),
+        &BTreeMap::new(),
+        &KnownHosts::read(case.host_keys.iter().copied()),
+    );
+    assert_eq!(known_names.get("b.example"), Some(&["b.example".to_owned()].into()));
+    let case = case.with(|c| c.host_names = vec![("b.example", "b.example")]);
+    assert_eq!(
+        case.lines(),
+        "10.0.0.1: leave (node win-1), because it is not listed, but may be the node of entry b.example\n\
+                              b.example: configure, because it is listed"
+    );
 }

@@ -425,3 +425,41 @@ fn a_host_that_lets_us_in_again_is_not_replaced() {
         assert_eq!(out.changes[&key("mac-1")], RecordChange::ToKeep);
     });
 }
+
+/// An upgrade of the operator has just begun.
+#[test]
+fn of_old_versions_the_one_that_works_goes_last() {
+    let case = made(3).with(|c| {
+        for node in &mut c.nodes {
+            node.annotations.insert(names::VERSION_ANNOTATION.into(), "1.0.0".into());
+        }
+        c.refused = vec!["mac-1", "mac-2", "mac-3"];
+        c.unready = vec!["mac-3"];
+        c.nodes[2].ready = false;
+        c.host_keys = vec![going(1), going(2), going(3)];
+    });
+    assert_goes_first(&case);
+}
+
+/// Or two of the MachineSet would be out of service.
+#[test]
+fn one_with_an_old_version_goes_after_one_that_we_cordoned() {
+    let case = made(3).with(|c| {
+        c.nodes[0].annotations.insert(names::VERSION_ANNOTATION.into(), "1.0.0".into());
+        held(&mut c.nodes[2]);
+        c.refused = vec!["mac-1", "mac-3"];
+        c.host_keys = vec![going(1), going(3)];
+        c.budget = 2;
+    });
+    assert_goes_first(&case);
+}
+
+/// `mac-3` goes before `mac-1`.
+#[track_caller]
+fn assert_goes_first(case: &Case) {
+    let expected = Because::ReplacementHeld(Held::ReplacedFirst { first: key("mac-3") });
+    case.look(|out| {
+        let mut found = out.instances.iter().filter(|it| it.address == key("mac-1"));
+        assert_eq!(found.next().map(|it| &it.because), Some(&expected));
+    });
+}

@@ -201,7 +201,7 @@ succession! {
         .with(|c| c.nodes[1].annotations.clear()), "mac-9" => Ok(());
     fn one_in_service_waits_for_one_that_is_cordoned_and_refuses:
         both_cordoned().with(|c| drop(c.nodes[0].annotations.remove(names::CORDONED_ANNOTATION))), "mac-1"
-        => waits_for("mac-3");
+        => goes_first("mac-3");
     fn one_that_let_us_in_and_never_was_a_node_waits_for_nobody: expected().with(successor_refuses).with(|c| {
         c.machines[1].created = Some(created(1));
         c.host_keys.push(("mac-9_machine", "SHA256:a"));
