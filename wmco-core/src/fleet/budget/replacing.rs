@@ -156,8 +156,8 @@ struct Siblings<'a> {
 enum Outage {
     /// It never was a node, so it may be the successor of another one.
     NeverJoined,
-    /// It was a node and waits for a disruption slot, of which there is none for it now.
-    AwaitsSlot,
+    /// It was a node and waits for a disruption slot, of which there is none for it now; it may be in service meanwhile.
+    AwaitsSlot { serves: bool },
     /// It was a node and refuses our key, and has not been ready for long or is cordoned by us, who can finish nothing
     /// there. It waits for its own replacement.
     Stranded,
@@ -252,7 +252,12 @@ impl<'a> Gate<'a> {
         let is_gone = |name: &&str| !siblings.names.contains(name);
         let of_set = replaced.iter().filter(|(_, held_by)| *held_by == set.name);
         let gone = of_set.map(|(machine, _)| machine).filter(is_gone).count();
-        let turn = if gone == 0 { Ok(()) } else { self.succession(siblings, machine, assignment) };
+        let has_only_mark = assignment.node.is_some_and(|it| it.holds_slot() && serves(it));
+        let turn = if gone == 0 && !has_only_mark {
+            Ok(())
+        } else {
+            self.succession(siblings, machine, assignment)
+        };
         let is_new = assignment.node.is_none()
             && !was_node(machine)
             && !let_us_in(&assignment.address, self.hosts);
@@ -282,7 +287,8 @@ impl<'a> Gate<'a> {
     /// not been ready for long. Any other one may have worked a moment ago.
     fn has_not_succeeded(&self, machine: &Machine, assignment: &Assignment<'_>) -> bool {
         let name = machine.facts.name.as_str();
-        let is_held = |node: &NodeFacts| node.holds_slot() || node.is_cordoned_by_us();
+        let is_held =
+            |node: &NodeFacts| (node.holds_slot() || node.is_cordoned_by_us()) && !serves(node);
         let is_out = assignment.node.is_some_and(is_held) || self.memory.is_unready(name);
         self.successors.contains(name) && !works(assignment) && is_out
     }
@@ -311,7 +317,7 @@ impl<'a> Gate<'a> {
         let is_successor = |name: &str| self.successors.contains(name);
         let is_in_the_way = |(name, outage): &&(&str, Outage)| match outage {
             Outage::NeverJoined | Outage::MayRecover => true,
-            Outage::AwaitsSlot => !holds_slot,
+            Outage::AwaitsSlot { serves } => !holds_slot && !(*serves && is_successor(own)),
             Outage::Stranded => serves,
             Outage::Unmarked => serves && is_successor(name) && !is_successor(own),
         };
@@ -342,11 +348,16 @@ impl Outage {
         } else if refuses && facts.is_some_and(|node| node.ready) {
             Self::Unmarked
         } else if node.is_some_and(|node| health.observed.claims.contains(node)) && !has_permit {
-            Self::AwaitsSlot
+            Self::AwaitsSlot { serves: facts.is_some_and(serves) }
         } else {
             Self::MayRecover
         }
     }
+}
+
+/// Whether a node takes pods, whatever marks it has.
+fn serves(node: &NodeFacts) -> bool {
+    node.ready && !node.unschedulable
 }
 
 /// Whether a Machine has been a node, which the Machine API knows even if all records are lost. One that only let us in

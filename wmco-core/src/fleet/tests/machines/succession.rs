@@ -435,3 +435,89 @@ fn what_was_begun_is_remembered_with_its_machine() {
         assert_eq!(out.replacing, [("mac-1".to_owned(), one)].into());
     });
 }
+
+fn next_of(case: &Case, machine: &str) -> Result<(), Held> {
+    case.look(|out| {
+        let it = out.instances.iter().find(|it| it.address == key(machine)).unwrap();
+        match &it.because {
+            Because::ReplacementHeld(held) => Err(held.clone()),
+            other => {
+                assert!(matches!(it.intent, Intent::Replace(_)), "{other}");
+                Ok(())
+            }
+        }
+    })
+}
+
+/// People took our cordon off `mac-1`: it is in service. It refuses our keys.
+fn put_back() -> Case {
+    made(3).with(|c| {
+        held(&mut c.nodes[0]);
+        c.nodes[0].unschedulable = false;
+        c.refused = vec!["mac-1"];
+        c.host_keys = vec![going(1)];
+    })
+}
+
+/// Another one of the MachineSet is out of service by us.
+#[test]
+fn one_with_a_mark_that_serves_waits_for_one_that_we_took_out_of_service() {
+    let case = put_back().with(|c| {
+        held(&mut c.nodes[2]);
+        c.claims = vec!["node-3"];
+        c.budget = 2;
+    });
+    assert_eq!(next_of(&case, "mac-1"), waits_for("mac-3"));
+}
+
+#[test]
+fn one_with_a_mark_that_serves_waits_for_one_that_is_not_ready() {
+    let case = put_back().with(|c| c.nodes[2].ready = false);
+    assert_eq!(next_of(&case, "mac-1"), waits_for("mac-3"));
+}
+
+/// The same with a label that somebody left on a node that never left service.
+#[test]
+fn one_with_a_leftover_mark_waits_for_one_that_is_not_ready() {
+    let case = made(3).with(|c| {
+        labelled(&mut c.nodes[0]);
+        c.nodes[2].ready = false;
+        c.refused = vec!["mac-1"];
+        c.host_keys = vec![going(1)];
+    });
+    assert_eq!(next_of(&case, "mac-1"), waits_for("mac-3"));
+}
+
+/// `mac-2` is gone, its successor `mac-9` is in service (people uncordoned it) and refuses us; `mac-1` is not ready
+/// for a moment.
+#[test]
+fn a_successor_that_people_put_into_service_waits_for_one_that_is_not_ready() {
+    let case = made(3).with(|c| {
+        c.machines[1].uid = "uid-9".into();
+        c.machines[1].name = "mac-9".into();
+        c.machines[1].created = Some(created(9));
+        c.host_keys = vec![going(2), going(9)];
+        c.refused = vec!["mac-9"];
+        held(&mut c.nodes[1]);
+        c.nodes[1].unschedulable = false;
+        c.nodes[0].ready = false;
+    });
+    assert_eq!(next_of(&case, "mac-9"), waits_for("mac-1"));
+}
+
+/// The successor waits for `mac-3`, which waits for the slot that is held until the successor works.
+#[test]
+fn a_successor_and_one_that_waits_for_its_slot_do_not_wait_for_each_other() {
+    let case = made(3).with(|c| {
+        c.machines[1].uid = "uid-9".into();
+        c.machines[1].name = "mac-9".into();
+        c.machines[1].created = Some(created(9));
+        c.host_keys = vec![going(2), going(9)];
+        c.nodes[1].annotations.clear();
+        c.nodes[2].annotations.clear();
+        c.refused = vec!["mac-9"];
+        c.claims = vec!["node-3"];
+    });
+    let goes = next_of(&case, "mac-9");
+    assert!(goes.is_ok() || case.permits() == "node-3", "{goes:?}, {:?}", case.told());
+}
