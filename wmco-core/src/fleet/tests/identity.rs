@@ -207,7 +207,13 @@ fn a_pin_stays_that_an_entry_at_its_address_has_not_taken_over() {
     };
     // The entry that sorts first takes it as its former one.
     let swapped = case.clone().with(|c| c.listed[0].address = "a.example".into());
-    for case in [case, swapped] {
+    // The other one has, and lacks its own pin.
+    let other = case.clone().with(|c| {
+        c.host_keys.pop();
+        c.host_keys.push(("b.example_host", r#"{"ipv4": "10.0.0.2", "pinned": "x"}"#));
+        c.host_keys.push(("b.example", "x"));
+    });
+    for case in [case, swapped, other] {
         case.look(|out| {
             let formerly: Vec<_> =
                 out.instances.iter().map(|it| (&it.address, &it.formerly)).collect();

@@ -147,6 +147,23 @@ rows! { lines:
         c.nodes.clear();
     }) => "10.0.0.1: leave, because it is not listed, but may be the node of entry c.example\n\
            c.example: configure, because it is listed";
+    host_that_an_entry_says_it_was_listed_as: known(vec![named("c.example", 9)], &[
+        ("old.example_host", r#"{"ipv4": "10.0.0.1", "hostName": "WIN-1", "pinned": "x"}"#),
+    ]).with(|c| {
+        c.also = vec![("c.example", "old.example")];
+        c.nodes.clear();
+    }) => "c.example: configure, because it is listed\n\
+           old.example: leave, because it is not listed, but may be the node of entry c.example";
+    node_that_is_gone_is_on_record_of_an_entry: known(vec![entry(9)], &[LEFT,
+        ("10.0.0.9_host", r#"{"ipv4": "10.0.0.9", "node": "win-1", "pinned": "y"}"#),
+    ]).with(|c| c.nodes.clear())
+        => "10.0.0.1: leave, because it is not listed, but may be the node of entry 10.0.0.9\n\
+            10.0.0.9: configure, because it is listed";
+    node_with_a_name_that_begins_an_address: known(vec![entry(9)], &[
+        ("10.0.0.1_host", r#"{"ipv4": "10.0.0.1", "node": "10", "pinned": "x"}"#),
+    ]).with(|c| c.nodes[0].name = "10".into())
+        => "10.0.0.1: remove (node 10), because it is no longer listed\n\
+            10.0.0.9: configure, because it is listed";
     node_that_is_gone_is_called_so_by_an_entry: known(vec![named("win-1.example", 9)], &[LEFT])
         .with(|c| c.nodes.clear())
         => "10.0.0.1: leave, because it is not listed, but may be the node of entry win-1.example\n\
