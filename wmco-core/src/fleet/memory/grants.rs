@@ -1,4 +1,4 @@
-//! Permits whose marks have not been observed yet.
+//! Permits whose results have not been observed yet.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::time::Duration;
@@ -11,7 +11,7 @@ use crate::machines::Machines;
 /// How long an unclaimed permit counts.
 const PATIENCE: Duration = limits::CATCH_UP.unsigned_abs();
 
-/// Nodes with a permit whose mark has not come back through the watch, each with the time of its last claim of a
+/// Nodes with a permit that the watch does not show out of service yet, each with the time of its last claim of a
 /// slot, and Machines with a permit whose deletion has not. If this state is lost, one pass may disrupt as many nodes more
 /// as have permits without a mark, at most the budget: the marks show the rest.
 ///
@@ -24,8 +24,8 @@ pub(in crate::fleet) struct Grants {
 }
 
 impl Grants {
-    /// Drops permits whose Nodes are out of service by now, permits whose deletion `machines` show, and permits without a claim for
-    /// [`limits::CATCH_UP`]: the mark of a worker that has just ended may still be on its way.
+    /// Drops permits whose Nodes are out of service by now, those of Machines that `machines` show deleted, and those without
+    /// a claim for [`limits::CATCH_UP`]: the mark of a worker that has just ended may still be on its way.
     pub(super) fn update(
         &mut self,
         nodes: &[NodeFacts],
