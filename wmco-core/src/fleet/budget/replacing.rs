@@ -317,7 +317,9 @@ impl<'a> Gate<'a> {
         let is_successor = |name: &str| self.successors.contains(name);
         let is_in_the_way = |(name, outage): &&(&str, Outage)| match outage {
             Outage::NeverJoined | Outage::MayRecover => true,
-            Outage::AwaitsSlot { serves } => !holds_slot && !(*serves && is_successor(own)),
+            // It serves, and would wait for its successor in turn.
+            Outage::AwaitsSlot { serves: true } if is_successor(own) => false,
+            Outage::AwaitsSlot { .. } => !holds_slot,
             Outage::Stranded => serves,
             Outage::Unmarked => serves && is_successor(name) && !is_successor(own),
         };
