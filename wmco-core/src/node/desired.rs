@@ -121,8 +121,8 @@ impl Desired {
         self.release.cluster.owner_besides(state)
     }
 
-    /// The Node, if another machine runs it, of which the host is a copy: a copy shows the key and the name that tie
-    /// the Node to its host. Unless a person said that this host is meant, or it was made for this cluster.
+    /// The Node, if another machine runs it: the host is a copy of that machine, with the key and the name that tie the
+    /// Node to its host, or the Machine API shows an address of another host. Unless a person said that this host is meant.
     ///
     /// Source: `docs/contract/host.md`, HOST67.
     pub(super) fn run_elsewhere<'n>(
@@ -130,7 +130,7 @@ impl Desired {
         node: Option<&'n NodeFacts>,
         probe: &Probe,
     ) -> Option<&'n NodeFacts> {
-        let node = node.filter(|_| !self.has_listed_key && !self.is_made_for_us)?;
+        let node = node.filter(|_| !self.has_listed_key)?;
         // A host behind a translated address does not know the one that reaches it.
         let own: Vec<Ipv4Addr> =
             self.known_as.ipv4.into_iter().chain(probe.addresses.iter().copied()).collect();

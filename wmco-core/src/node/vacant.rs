@@ -13,12 +13,12 @@ use super::{
 use crate::facts::NodeFacts;
 use crate::fleet::Intent;
 use crate::limits;
-use crate::preflight::{self, Finding, HostSeen, Requirement};
+use crate::preflight::{self, AskedBy, Finding, HostSeen, Requirement};
 use crate::protocol::{HostStep, Probe};
 
 /// Findings that an administrator has to fix before work on the host begins, which has this Node. Work in progress
 /// continues, except with a foreign containerd or kubelet: ours would take its name, and break other workloads there;
-/// and except on a host of another cluster, or on a copy of a host.
+/// and except on a host of another cluster, or on another one than runs the Node.
 pub fn unfit(desired: &Desired, node: Option<&NodeFacts>, probe: &Probe) -> Vec<Finding> {
     let is_others = |it: &Finding| {
         matches!(
@@ -59,7 +59,11 @@ fn findings(
         vxlan_port: *vxlan_port,
         cluster: (!desired.is_made_for_us).then_some(cluster),
         run_elsewhere: desired.run_elsewhere(node, probe),
-        is_leaving: matches!(desired.intent, Intent::Remove(_)),
+        asked_by: match desired.intent {
+            Intent::Remove(_) => AskedBy::Nobody,
+            _ if desired.is_made_for_us => AskedBy::Machine,
+            _ => AskedBy::Entry,
+        },
     };
     preflight::host(&seen).into_iter()
 }

@@ -28,8 +28,19 @@ pub struct HostSeen<'a> {
     pub cluster: Option<&'a ClusterIdentity>,
     /// Its Node, if another machine runs it.
     pub run_elsewhere: Option<&'a NodeFacts>,
-    /// Whether it is to leave the cluster, because it is no longer listed.
-    pub is_leaving: bool,
+    /// Who asks for work on it.
+    pub asked_by: AskedBy,
+}
+
+/// Who asks for work on a host.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum AskedBy {
+    /// Its entry.
+    Entry,
+    /// Its Machine.
+    Machine,
+    /// Nobody any more: it is to leave the cluster.
+    Nobody,
 }
 
 impl<'a> HostSeen<'a> {
@@ -41,7 +52,7 @@ impl<'a> HostSeen<'a> {
             vxlan_port: None,
             cluster: None,
             run_elsewhere: None,
-            is_leaving: false,
+            asked_by: AskedBy::Entry,
         }
     }
 }
@@ -205,7 +216,7 @@ fn other_cluster(seen: &HostSeen<'_>) -> Option<Finding> {
     } else {
         String::new()
     };
-    let here = if seen.is_leaving {
+    let here = if seen.asked_by == AskedBy::Nobody {
         format!(
             "; to forget it here, delete its node and its two keys in ConfigMap {HOST_KEYS_CONFIG_MAP}"
         )
@@ -228,27 +239,35 @@ fn other_machine(seen: &HostSeen<'_>) -> Option<Finding> {
     let node = seen.run_elsewhere?;
     let there = node.addresses.iter().filter(|text| text.parse::<Ipv4Addr>().is_ok());
     let there = there.map(String::as_str).collect::<Vec<_>>().join(", ");
-    let next_step = if seen.is_leaving {
-        format!(
-            "list {there} again, so that the machine of that node can leave, or delete node {}: then this host is \
-             cleaned",
-            node.name
-        )
-    } else {
-        format!(
-            "list {there} in place of this entry and give the copy a key and a name of its own, or, if this is the \
-             machine, write its key into the entry (`hostKey=`)"
-        )
+    let (shows, next_step) = match seen.asked_by {
+        AskedBy::Nobody => (
+            ", whose key and name it shows",
+            format!(
+                "list {there} again, so that the machine of that node can leave, or delete node {}: then this host is \
+                 cleaned",
+                node.name
+            ),
+        ),
+        AskedBy::Entry => (
+            ", whose key and name it shows",
+            format!(
+                "list {there} in place of this entry and give the copy a key and a name of its own, or, if this is \
+                 the machine, write its key into the entry (`hostKey=`)"
+            ),
+        ),
+        AskedBy::Machine => (
+            "",
+            "wait until its Machine and the node show the same address, or delete the Machine: its MachineSet makes \
+             another one"
+                .to_owned(),
+        ),
     };
     Some(Finding {
         requirement: Requirement::OtherMachine,
         severity: Severity::Blocking,
         at: "the host".to_owned(),
-        seen: format!(
-            "is not at {there}, where node {} is ready, whose key and name it shows",
-            node.name
-        ),
-        needed: "the machine of that node, not a copy of it".to_owned(),
+        seen: format!("is not at {there}, where node {} is ready{shows}", node.name),
+        needed: "the machine of that node, not another one".to_owned(),
         next_step,
     })
 }

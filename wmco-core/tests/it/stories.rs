@@ -334,3 +334,36 @@ fn a_successor_that_lost_its_marks() {
     let mut world = after(start, &events);
     assert!(world.run(ROUNDS).is_ok());
 }
+
+/// Work under running pods that runs of `safety` found: the Machine API showed the host of another Machine, whose own Node
+/// showed another address as well.
+#[test]
+fn a_machine_with_the_address_of_a_host_whose_node_shows_another_one() {
+    let start = Start { hosts: 2, budget: 1, features: 0, configured: true, sets: 2 };
+    let moved = [MachineEvent::Move(5, 2), MachineEvent::Move(2, 4)].map(Event::Of);
+    let then = [Event::DeleteNode(0), Event::SwapAddresses(1, 2), Event::NewServices, Event::Wait];
+    let broken = after(start, &[&moved[..], &then].concat()).broken;
+    assert!(broken.is_empty(), "{broken:#?}");
+}
+
+#[test]
+fn two_machines_with_addresses_of_others() {
+    let start = Start { hosts: 2, budget: 1, features: 0, configured: true, sets: 2 };
+    let moved = [MachineEvent::Move(5, 2), MachineEvent::Move(0, 0)].map(Event::Of);
+    let then = [Event::Wait, Event::Round(0), Event::Round(0)];
+    let broken = after(start, &[&moved[..], &then].concat()).broken;
+    assert!(broken.is_empty(), "{broken:#?}");
+}
+
+#[test]
+fn the_node_of_a_machine_that_refers_to_nobody_calls_itself_listed_at_an_entry() {
+    let start = Start { hosts: 2, budget: 1, features: 0, configured: true, sets: 1 };
+    let events = [
+        Event::SwapAddresses(2, 1),
+        Event::Of(MachineEvent::ClaimListed(2)),
+        Event::Of(MachineEvent::ReferInVain(0)),
+        Event::Wait,
+    ];
+    let broken = after(start, &events).broken;
+    assert!(broken.is_empty(), "{broken:#?}");
+}

@@ -1,4 +1,5 @@
-//! Copies of a host: they show the key and the name of another machine, which runs the Node.
+//! Copies of a host, which show the key and the name of another machine, which runs the Node; and hosts at addresses
+//! that the Machine API shows of other Machines.
 
 use super::*;
 use crate::login_keys::KeyExchange;
@@ -24,7 +25,8 @@ fn a_copy_of_a_host_is_left_whatever_is_asked_for() {
             c.desired.exchange = Some(KeyExchange { add: rotation().to, remove: None });
         })
     };
-    for case in [Case::new, outdated, exchanged, || Case::unlisted().emptied()] {
+    let of_machine = || Case::new().with(|c| c.desired.is_made_for_us = true);
+    for case in [Case::new, outdated, exchanged, of_machine, || Case::unlisted().emptied()] {
         let case = copied(case());
         case.gives(LEFT);
         // Nobody waits for it in vain.
@@ -45,6 +47,17 @@ fn it_is_told_with_the_place_of_the_node_and_both_ways_out() {
     for word in ["list 10.0.0.1 again", "delete node win-1: then this host is cleaned"] {
         assert!(left.contains(word), "{word}: {left}");
     }
+    let of_machine = told(Case::new().with(|c| c.desired.is_made_for_us = true));
+    for word in [
+        "not at 10.0.0.1",
+        "node win-1 is ready;",
+        "its Machine and the node show the same address",
+    ] {
+        assert!(of_machine.contains(word), "{word}: {of_machine}");
+    }
+    for word in ["entry", "copy", "hostKey"] {
+        assert!(!of_machine.contains(word), "{word}: {of_machine}");
+    }
     let told = told(Case::new());
     for word in ["not at 10.0.0.1", "node win-1 is ready", "list 10.0.0.1", "`hostKey=`"] {
         assert!(told.contains(word), "{word}: {told}");
@@ -60,7 +73,6 @@ fn goes_on(why: &str, change: impl FnOnce(&mut Case)) {
 #[test]
 fn a_host_goes_on_when_it_may_be_the_node_itself() {
     goes_on("a person said so", |c| c.desired.has_listed_key = true);
-    goes_on("it was made for us", |c| c.desired.is_made_for_us = true);
     goes_on("its node is not ready", |c| c.node().ready = false);
     goes_on("its node shows no address", |c| c.node().addresses.clear());
     goes_on("its node shows names and IPv6 alone", |c| {

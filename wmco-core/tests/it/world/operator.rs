@@ -101,12 +101,13 @@ impl World {
             self.change_record(address, change);
         }
         self.operator.instances.retain(|key, _| workers.contains(key));
+        // A Node that is left may show the address of an entry, whose worker does not care for it.
+        let wanted = || decided.instances.iter().filter(|it| it.is_wanted());
         // A worker that ends takes its claim with it.
-        let wanted = decided.instances.iter().filter(|it| workers.contains(&it.address));
-        let wanted: BTreeSet<_> = wanted.filter_map(Assignment::node_name).collect();
-        self.operator.claims.retain(|node| wanted.contains(node.as_str()));
+        let nodes: BTreeSet<_> = wanted().filter_map(Assignment::node_name).collect();
+        self.operator.claims.retain(|node| nodes.contains(node.as_str()));
         let mut busy = !records.is_empty();
-        for instance in &decided.instances {
+        for instance in wanted() {
             let Some(work) = work.remove(&instance.address) else { continue };
             if let Ok(worked) = self.work_on(instance, work.inputs, others) {
                 busy |= worked;
