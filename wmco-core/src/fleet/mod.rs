@@ -168,7 +168,7 @@ fn decide<'a>(desired: &Desired<'a>, observed: &Observed<'a>, memory: &Memory) -
     } else {
         unknown_list(observed, &made, &mut out);
     }
-    out.instances.sort_by(Assignment::by_address);
+    out.instances.sort_unstable_by(Assignment::by_address);
     guard::hold_back(desired.guard, &hosts, &mut out);
     if desired.blocked {
         blocked::leave_new(&mut out.instances);

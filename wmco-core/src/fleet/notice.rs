@@ -152,6 +152,7 @@ pub(super) fn of_slots(
     granted: &BTreeSet<&str>,
     memory: &Memory,
 ) -> Option<Notice> {
+    let (node, others) = (out.waiting.first()?, out.waiting.len() - 1);
     let granted = memory.grants().nodes().chain(granted.iter().copied());
     let wanted = out.instances.iter().filter(|it| it.is_wanted());
     let wanted: BTreeSet<&str> = wanted.filter_map(Assignment::node_name).collect();
@@ -161,7 +162,6 @@ pub(super) fn of_slots(
     });
     // A label tells more than a permit.
     let holders = granted.map(|node| (node.to_owned(), Hold::Granted)).chain(marked).collect();
-    let (node, others) = (out.waiting.first()?, out.waiting.len() - 1);
     Some(Notice::SlotAwaited { node: (*node).to_owned(), others, holders })
 }
 
@@ -171,7 +171,8 @@ pub(super) fn of_claims(known: &Identities<'_, '_>, out: &Assignments<'_>) -> BT
     let mut notices = BTreeSet::new();
     for host in hosts.listed() {
         let Some(owner) = matching.stand(host).node() else { continue };
-        if owner.key_copy.zip(host.kept.pin).is_some_and(|(copy, pin)| copy != pin) {
+        let copy = owner.facts.annotation(names::HOST_KEY_ANNOTATION);
+        if copy.zip(host.kept.pin).is_some_and(|(copy, pin)| copy != pin) {
             notices.insert(Notice::KeyCopyDiffers {
                 node: owner.facts.name.clone(),
                 address: host.address.to_owned(),

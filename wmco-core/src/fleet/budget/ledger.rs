@@ -4,6 +4,7 @@
 //! whole again. There are never more lines than the budget allows, but for one case: a node that does not work may fill
 //! the place of a Machine of its MachineSet that is gone, because that place stays open until it works.
 
+use std::cell::LazyCell;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use super::health::{Health, is_configured};
@@ -147,12 +148,14 @@ pub(in crate::fleet) fn marked<'a>(
     made: &MachineIndex<'_>,
     observed: &Observed<'a>,
 ) -> Vec<&'a NodeFacts> {
-    let at_work = instances.iter().filter(|i| i.because != Because::NodeDeleted);
-    let at_work: HashSet<&str> = at_work.filter_map(Assignment::node_name).collect();
+    let at_work = LazyCell::new(|| -> HashSet<&str> {
+        let at_work = instances.iter().filter(|i| i.because != Because::NodeDeleted);
+        at_work.filter_map(Assignment::node_name).collect()
+    });
     let managed = |node: &&NodeFacts| {
         let labelled = node.is_byoh() || made.is_behind(node) || made.is_referred_to_by_name(node);
         let ours = labelled && !node.is_deleted || at_work.contains(node.name.as_str());
         node.is_windows() && ours
     };
-    observed.nodes.iter().filter(managed).filter(|node| node.holds_slot()).collect()
+    observed.nodes.iter().filter(|node| node.holds_slot()).filter(managed).collect()
 }

@@ -57,7 +57,7 @@ impl<'a> Hosts<'a> {
             };
             entries.into_iter().flat_map(with_names)
         };
-        let mut hosts = Self::with_capacity(listed().size_hint().0);
+        let mut hosts = Self::with_capacity(entries.map_or(0, |all| all.iter().size_hint().0));
         for (address, entry, kept) in side_by_side(listed(), observed.hosts.of_others()) {
             let kept = kept.unwrap_or_default();
             if kept.is_damaged {

@@ -13,8 +13,6 @@ pub(in crate::fleet) struct Node<'a> {
     pub(in crate::fleet) number: usize,
     pub(in crate::fleet) facts: &'a NodeFacts,
     pub(in crate::fleet) kind: Kind,
-    /// Its copy of the pinned key of its host.
-    pub(in crate::fleet) key_copy: Option<&'a str>,
 }
 
 /// The origin of a Node.
@@ -32,12 +30,7 @@ pub(in crate::fleet) enum Kind {
 
 impl<'a> Node<'a> {
     pub(super) fn read(number: usize, facts: &'a NodeFacts, made: &MachineIndex<'_>) -> Self {
-        Self {
-            number,
-            facts,
-            kind: Kind::of(facts, made),
-            key_copy: facts.annotation(names::HOST_KEY_ANNOTATION),
-        }
+        Self { number, facts, kind: Kind::of(facts, made) }
     }
 
     /// The listed address that the Node was made from, by its annotation.
