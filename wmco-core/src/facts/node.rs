@@ -87,10 +87,15 @@ impl NodeFacts {
         self.annotation(names::CORDONED_ANNOTATION).is_some()
     }
 
-    /// Whether it holds a slot and is out of service because of us. A ready node that people uncordoned serves, though our
-    /// cordon is still noted on it.
+    /// Whether it takes pods, whatever marks it has: one that people uncordoned does, though our cordon is still noted on
+    /// it.
+    pub fn serves(&self) -> bool {
+        self.ready && !self.unschedulable
+    }
+
+    /// Whether it holds a slot and is out of service because of us.
     pub fn is_out_of_service(&self) -> bool {
-        self.holds_slot() && self.is_cordoned_by_us() && (self.unschedulable || !self.ready)
+        self.holds_slot() && self.is_cordoned_by_us() && !self.serves()
     }
 
     /// Version that fully configured it.

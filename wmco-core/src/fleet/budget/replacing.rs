@@ -252,7 +252,7 @@ impl<'a> Gate<'a> {
         let is_gone = |name: &&str| !siblings.names.contains(name);
         let of_set = replaced.iter().filter(|(_, held_by)| *held_by == set.name);
         let gone = of_set.map(|(machine, _)| machine).filter(is_gone).count();
-        let has_only_mark = assignment.node.is_some_and(|it| it.holds_slot() && serves(it));
+        let has_only_mark = assignment.node.is_some_and(|it| it.holds_slot() && it.serves());
         let turn = if gone == 0 && !has_only_mark {
             Ok(())
         } else {
@@ -288,7 +288,7 @@ impl<'a> Gate<'a> {
     fn has_not_succeeded(&self, machine: &Machine, assignment: &Assignment<'_>) -> bool {
         let name = machine.facts.name.as_str();
         let is_held =
-            |node: &NodeFacts| (node.holds_slot() || node.is_cordoned_by_us()) && !serves(node);
+            |node: &NodeFacts| (node.holds_slot() || node.is_cordoned_by_us()) && !node.serves();
         let is_out = assignment.node.is_some_and(is_held) || self.memory.is_unready(name);
         self.successors.contains(name) && !works(assignment) && is_out
     }
@@ -313,15 +313,15 @@ impl<'a> Gate<'a> {
         let is_ready = assignment.node.is_some_and(|node| node.ready);
         let holds_slot = assignment.node.is_some_and(NodeFacts::holds_slot);
         let is_cordoned = assignment.node.is_some_and(NodeFacts::is_cordoned_by_us);
-        let serves = is_ready && !holds_slot && !is_cordoned;
+        let is_untouched = is_ready && !holds_slot && !is_cordoned;
         let is_successor = |name: &str| self.successors.contains(name);
         let is_in_the_way = |(name, outage): &&(&str, Outage)| match outage {
             Outage::NeverJoined | Outage::MayRecover => true,
             // It serves, and would wait for its successor in turn.
             Outage::AwaitsSlot { serves: true } if is_successor(own) => false,
             Outage::AwaitsSlot { .. } => !holds_slot,
-            Outage::Stranded => serves,
-            Outage::Unmarked => serves && is_successor(name) && !is_successor(own),
+            Outage::Stranded => is_untouched,
+            Outage::Unmarked => is_untouched && is_successor(name) && !is_successor(own),
         };
         let mut others = siblings.out_of_order.iter().filter(|(name, _)| *name != own);
         if let Some((first, _)) = others.find(is_in_the_way) {
@@ -350,16 +350,11 @@ impl Outage {
         } else if refuses && facts.is_some_and(|node| node.ready) {
             Self::Unmarked
         } else if node.is_some_and(|node| health.observed.claims.contains(node)) && !has_permit {
-            Self::AwaitsSlot { serves: facts.is_some_and(serves) }
+            Self::AwaitsSlot { serves: facts.is_some_and(NodeFacts::serves) }
         } else {
             Self::MayRecover
         }
     }
-}
-
-/// Whether a node takes pods, whatever marks it has.
-fn serves(node: &NodeFacts) -> bool {
-    node.ready && !node.unschedulable
 }
 
 /// Whether a Machine has been a node, which the Machine API knows even if all records are lost. One that only let us in

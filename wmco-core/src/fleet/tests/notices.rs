@@ -48,8 +48,8 @@ rows! { told:
         ..Case::default()
     } => &format!(
         "10.0.0.1 is left alone, because it is not listed, but may be the node of entry 10.0.0.2; correct \
-         node win-1, which claims entry 10.0.0.2 by its name, its addresses or its annotation {}, or delete \
-         it if its host is gone",
+         what both have in common, a name or an address, or annotation {} of node win-1; if its host is gone, delete node \
+         win-1 and take what there is of it out of ConfigMap windows-ssh-host-keys",
         names::INSTANCE_ANNOTATION
     );
     // The entry's own error says what to do.

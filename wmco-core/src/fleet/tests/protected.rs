@@ -239,9 +239,9 @@ rows! { told:
     host_without_a_node_that_an_entry_keeps: known(vec![named("c.example", 9)], &[LEFT]).with(|c| {
         c.also = vec![("c.example", "10.0.0.1")];
         c.nodes.clear();
-    }) => "10.0.0.1 is left alone, because it is not listed, but may be the node of entry c.example; if that is \
-           another host, see why entry c.example has its address or name; if its host is gone, take its record out of \
-           ConfigMap windows-ssh-host-keys";
+    }) => "10.0.0.1 is left alone, because it is not listed, but may be the node of entry c.example; correct what \
+           both have in common, a name or an address; if its host is gone, take what there is of it out of ConfigMap \
+           windows-ssh-host-keys";
     node_that_waits_for_finalizers: known(vec![], &[]).with(|c| c.nodes[0].is_deleted = true)
         => "10.0.0.1 is left alone, because its node is deleted, and waits for its finalizers; see what the finalizers \
             of node win-1 wait for, and take them off if that is over";

@@ -332,8 +332,8 @@ rows! { told:
         .with(|c| c.nodes[0].addresses.push("10.0.0.9".into()))
         => &format!(
             "10.0.0.1 is left alone, because it is not listed, but may be the node of entry 10.0.0.9; \
-             correct node win-1, which claims entry 10.0.0.9 by its name, its addresses or its annotation {}, or \
-             delete it if its host is gone",
+             correct what both have in common, a name or an address, or annotation {} of node win-1; if its host is \
+             gone, delete node win-1 and take what there is of it out of ConfigMap windows-ssh-host-keys",
             names::INSTANCE_ANNOTATION
         );
     host_that_waits_for_a_look: elsewhere(&[]).with(|c| c.never_contacted = vec!["10.0.0.9"])
