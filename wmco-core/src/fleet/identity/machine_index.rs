@@ -132,9 +132,9 @@ impl<'a> MachineIndex<'a> {
     /// Whether a Machine owns a Node: a Machine refers to it, or the Node says so and nothing contradicts it. The
     /// Node of a Machine with the ignore label may be listed.
     pub(in crate::fleet) fn is_behind(&self, node: &NodeFacts) -> bool {
-        let named = named_by(node).and_then(|name| self.machines.get(name));
+        let named = || named_by(node).and_then(|name| self.machines.get(name));
         self.of_node(node).any(|machine| !is_ignored(machine))
-            || node.belongs_to_machine() && !named.is_some_and(is_ignored)
+            || node.belongs_to_machine() && !named().is_some_and(is_ignored)
     }
 
     /// The Nodes that Machines refer to, by UID.

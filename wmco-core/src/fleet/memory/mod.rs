@@ -121,8 +121,7 @@ impl Memory {
         self.began.get_or_insert(now);
         self.grants.update(observed.nodes, desired.machines, observed.claims, now);
         self.unready.update(unready(observed.nodes, desired.machines), now);
-        let right_user_data = observed.right_user_data.filter(|_| desired.keys.is_some());
-        self.user_data.update(right_user_data.map(|version| (USER_DATA, version)), now);
+        self.user_data.update(observed.right_user_data.map(|version| (USER_DATA, version)), now);
         if let Some(keys) = desired.keys {
             let keys = LoginKeys::id(&keys.offered(None));
             self.logins.keep_only(|instance, login| {

@@ -488,6 +488,20 @@ fn one_with_a_leftover_mark_waits_for_one_that_is_not_ready() {
     assert_eq!(next_of(&case, "mac-1"), waits_for("mac-3"));
 }
 
+/// The other one waits for the slot that the mark takes.
+#[test]
+fn one_with_a_leftover_mark_waits_for_none_that_is_cordoned_and_refuses() {
+    let case = made(3).with(|c| {
+        labelled(&mut c.nodes[0]);
+        let mark = (names::CORDONED_ANNOTATION.to_owned(), names::CORDONED_BY_US.to_owned());
+        c.nodes[2].annotations.extend([mark]);
+        c.refused = vec!["mac-1", "mac-3"];
+        c.host_keys = vec![going(1), going(3)];
+        c.budget = 1;
+    });
+    assert_eq!(next_of(&case, "mac-1"), Ok(()));
+}
+
 /// `mac-2` is gone, its successor `mac-9` is in service (people uncordoned it) and refuses us; `mac-1` is not ready
 /// for a moment.
 #[test]
@@ -520,4 +534,6 @@ fn a_successor_and_one_that_waits_for_its_slot_do_not_wait_for_each_other() {
     });
     let goes = next_of(&case, "mac-9");
     assert!(goes.is_ok() || case.permits() == "node-3", "{goes:?}, {:?}", case.told());
+    // One that serves nobody is missed.
+    assert_eq!(next_of(&case.with(|c| c.nodes[2].ready = false), "mac-9"), waits_for("mac-3"));
 }
