@@ -63,19 +63,21 @@ impl<'a> Leaving<'a, '_> {
         let stand = self.known.matching.stand(host);
         let node = stand.node().map(|node| node.facts);
         let (entries, ipv4, may_be) = (&self.entries, record.ipv4, Because::may_be_listed);
-        let called = record.node.as_deref().or(record.host_name.as_deref());
+        let node_then = record.node.as_deref().map(|node| [node; 2]);
+        let called = node_then.or_else(|| record.host_name.as_deref().map(forms));
+        let called = || called.into_iter().flatten();
         let because = first(&[
             &|| stand.obstacle(),
             &|| entries.claimed_by(node?).map(may_be),
             &|| entries.called(host.address).map(may_be),
             &|| entries.called(&ipv4?.to_string()).map(may_be),
-            &|| entries.of_node(called?).map(may_be),
+            &|| called().find_map(|name| entries.of_node(name)).map(may_be),
             &|| {
                 // The name that another host reports is a reason to wait only where neither key nor address tells them
                 // apart.
                 let is_there = |node: &NodeFacts| ipv4.is_some_and(|ipv4| shows(node, ipv4));
                 let is_known = record.pinned.is_some() && node.is_none_or(is_there);
-                let mut names = node.map(|node| node.name.as_str()).into_iter().chain(called);
+                let mut names = node.map(|node| node.name.as_str()).into_iter().chain(called());
                 let now = |name| self.known.hosts.called(name).map(|host| host.address);
                 let before = |name| entries.reported(name).filter(|_| record.pinned.is_none());
                 let entry = names.find_map(|name| now(name).or_else(|| before(name)));

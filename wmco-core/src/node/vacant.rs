@@ -35,8 +35,9 @@ pub fn unfit(desired: &Desired, node: Option<&NodeFacts>, probe: &Probe) -> Vec<
         findings.filter(|it| it.blocks() && (!has_begun || is_others(it))).collect();
     if let Some(cordoned) = node.filter(|node| node.unschedulable) {
         for finding in &mut found {
-            finding.next_step =
-                format!("{}; until then node {} stays cordoned", finding.next_step, cordoned.name);
+            let slot = if cordoned.holds_slot() { " and keeps its disruption slot" } else { "" };
+            let (next_step, name) = (&finding.next_step, &cordoned.name);
+            finding.next_step = format!("{next_step}; until then node {name} stays cordoned{slot}");
         }
     }
     found

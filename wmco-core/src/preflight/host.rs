@@ -238,7 +238,7 @@ fn other_cluster(seen: &HostSeen<'_>) -> Option<Finding> {
 fn other_machine(seen: &HostSeen<'_>) -> Option<Finding> {
     let node = seen.run_elsewhere?;
     let there = node.addresses.iter().filter(|text| text.parse::<Ipv4Addr>().is_ok());
-    let there = there.map(String::as_str).collect::<Vec<_>>().join(", ");
+    let there = there.map(String::as_str).collect::<Vec<_>>().join(" or ");
     let (shows, next_step) = match seen.asked_by {
         AskedBy::Nobody => (
             ", whose key and name it shows",
@@ -257,8 +257,8 @@ fn other_machine(seen: &HostSeen<'_>) -> Option<Finding> {
         ),
         AskedBy::Machine => (
             "",
-            "wait until its Machine and the node show the same address, or delete the Machine: its MachineSet makes \
-             another one"
+            "wait until its Machine and the node show the same address, restart the kubelet if it shows an old one, or \
+             delete the Machine, whose MachineSet makes another one"
                 .to_owned(),
         ),
     };

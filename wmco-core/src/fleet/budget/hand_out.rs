@@ -15,8 +15,8 @@ use crate::machines::name_in;
 enum Rank {
     /// A node that asks for a permit: first what is out of service already, last what had most of its drains given up.
     Node(Phase, Option<u32>),
-    /// A Machine whose host does not let us in: the deletion of one that does not work disrupts nothing.
-    Machine { works: bool },
+    /// A Machine whose host does not let us in: the deletion of one that neither works nor takes pods disrupts nothing.
+    Machine { works: bool, serves: bool },
 }
 
 /// Gives permits to the nodes that ask for one, and to Machines whose hosts refuse our key, one after the other as long as
@@ -40,9 +40,11 @@ pub(in crate::fleet) fn hand_out<'a, 'b: 'a>(
         return granted;
     }
     let mut ledger = Ledger::of(health, &replaced, marked, &out.instances);
-    let works = |number: usize| out.instances.get(number).is_some_and(works);
-    let machines =
-        refusing.numbers().map(|number| (Rank::Machine { works: works(number) }, number));
+    let machines = refusing.numbers().filter_map(|number| {
+        let instance = out.instances.get(number)?;
+        let serves = instance.node.is_some_and(NodeFacts::serves);
+        Some((Rank::Machine { works: works(instance), serves }, number))
+    });
     let nodes = asking.iter().filter_map(|number| {
         let node = out.instances.get(*number)?.node?;
         let times = node.given_up().map(|given_up| given_up.times);

@@ -155,7 +155,7 @@ struct Siblings<'a> {
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Outage {
     /// It never was a node, so it may be the successor of another one.
-    NeverJoined,
+    NeverJoined { refuses: bool },
     /// It was a node and waits for a disruption slot, of which there is none for it now; it may be in service meanwhile.
     AwaitsSlot { serves: bool },
     /// It was a node and refuses our key, and has not been ready for long or is cordoned by us, who can finish nothing
@@ -178,12 +178,17 @@ impl<'a> Gate<'a> {
         let owner = |machine: &&'a Machine| Some(machine.facts.machine_set.as_ref()?.name.as_str());
         let sets: BTreeSet<&str> = refusing.0.values().filter_map(owner).collect();
         let refusing = refusing.names();
+        let is_about_to_go = |it: &Assignment<'_>| {
+            let is_granted = |node| health.memory.grants().has_node(node);
+            it.intent.permit().is_some() || it.node_name().is_some_and(is_granted)
+        };
         let is_unhealthy = |sibling: &&&Machine| {
             let name = sibling.facts.name.as_str();
             let assignment = health.assignment(sibling, instances);
             sibling.instance != Err(Unfit::Ignored)
                 && !refusing.contains(name)
-                && !assignment.is_some_and(|it| health.is_healthy(it) && works(it))
+                && !assignment
+                    .is_some_and(|it| health.is_healthy(it) && works(it) && !is_about_to_go(it))
         };
         let mut siblings: BTreeMap<&str, Vec<&Machine>> = BTreeMap::new();
         for machine in health.machines.iter().filter(|machine| !machine.facts.is_deleted) {
@@ -256,7 +261,7 @@ impl<'a> Gate<'a> {
         let turn = if gone == 0 && !has_only_mark {
             Ok(())
         } else {
-            self.succession(siblings, machine, assignment)
+            self.succession(siblings, gone > 0, machine, assignment)
         };
         let is_new = assignment.node.is_none()
             && !was_node(machine)
@@ -303,6 +308,7 @@ impl<'a> Gate<'a> {
     fn succession(
         &self,
         siblings: &Siblings<'_>,
+        is_any_gone: bool,
         machine: &Machine,
         assignment: &Assignment<'_>,
     ) -> Result<(), Held> {
@@ -314,11 +320,14 @@ impl<'a> Gate<'a> {
         let holds_slot = assignment.node.is_some_and(NodeFacts::holds_slot);
         let is_cordoned = assignment.node.is_some_and(NodeFacts::is_cordoned_by_us);
         let is_untouched = is_ready && !holds_slot && !is_cordoned;
+        let serves = assignment.node.is_some_and(NodeFacts::serves);
         let is_successor = |name: &str| self.successors.contains(name);
         let is_in_the_way = |(name, outage): &&(&str, Outage)| match outage {
-            Outage::NeverJoined | Outage::MayRecover => true,
-            // It serves, and would wait for its successor in turn.
-            Outage::AwaitsSlot { serves: true } if is_successor(own) => false,
+            Outage::MayRecover => true,
+            // Nobody misses it, and it would wait for the slot of this one in turn.
+            Outage::NeverJoined { refuses } => is_any_gone || !refuses || !holds_slot,
+            // It serves, and waits for a slot that this one holds up.
+            Outage::AwaitsSlot { serves: true } if is_successor(own) || !serves => false,
             Outage::AwaitsSlot { .. } => !holds_slot,
             Outage::Stranded => is_untouched,
             Outage::Unmarked => is_untouched && is_successor(name) && !is_successor(own),
@@ -344,7 +353,7 @@ impl Outage {
         let facts = assignment.and_then(|it| it.node);
         let is_cordoned = facts.is_some_and(NodeFacts::is_cordoned_by_us);
         if !was_node(machine) {
-            Self::NeverJoined
+            Self::NeverJoined { refuses }
         } else if refuses && (is_cordoned || health.memory.is_unready(&machine.facts.name)) {
             Self::Stranded
         } else if refuses && facts.is_some_and(|node| node.ready) {
@@ -358,9 +367,9 @@ impl Outage {
 }
 
 /// Whether a Machine has been a node, which the Machine API knows even if all records are lost. One that only let us in
-/// never was in service.
+/// never was in service; one that runs and refers to no node is left.
 fn was_node(machine: &Machine) -> bool {
-    machine.facts.node.is_some() || machine.is_running()
+    machine.facts.node.is_some()
 }
 
 /// Whether the host of a Machine, by its key, let us in.

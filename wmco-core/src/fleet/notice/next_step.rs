@@ -84,7 +84,11 @@ pub(super) fn next_step(because: &Because, node: Option<&str>) -> Option<String>
             Held::ReplacedFirst { first } => format!("see why {} is not yet", Called(first)),
             Held::MayRecover => "see why its node is not ready".to_owned(),
             Held::Budget => {
-                "see which nodes are cordoned by the operator, which machines it has replaced, and what they wait for".to_owned()
+                format!(
+                    "see which nodes are cordoned by the operator or have label {}, which machines it has replaced, and what \
+                     they wait for",
+                    names::UPGRADING_LABEL
+                )
             }
             // The findings about the cluster are reported on their own.
             Held::ClusterUnfit | Held::RecordDue => return None,

@@ -173,6 +173,11 @@ rows! { lines:
     ]).with(|c| c.nodes.clear())
         => "10.0.0.1: leave, because it is not listed, but may be the node of entry win-1.example\n\
             win-1.example: configure, because it is listed";
+    host_that_told_a_name_with_a_domain: known(vec![named("win-1.example", 9)], &[
+        ("10.0.0.1_host", r#"{"ipv4": "10.0.0.1", "hostName": "WIN-1.corp.example", "pinned": "x"}"#),
+    ]).with(|c| c.nodes.clear())
+        => "10.0.0.1: leave, because it is not listed, but may be the node of entry win-1.example\n\
+            win-1.example: configure, because it is listed";
     entry_with_a_dot_at_the_end: known(vec![named("win-1.example.", 9)], &[
         ("10.0.0.1_host", r#"{"ipv4": "10.0.0.1", "node": "win-1.example", "pinned": "x"}"#),
     ]).with(|c| c.nodes[0].name = "win-1.example".into())

@@ -117,5 +117,8 @@ fn the_next_step_fits_a_host_that_is_no_longer_listed() {
     assert!(listed.contains("or the one here") && !listed.contains("cordoned"), "{listed}");
     assert!(!left.contains("the one here"), "{left}");
     assert!(left.contains("its two keys in ConfigMap windows-ssh-host-keys"), "{left}");
-    assert!(left.ends_with("until then node win-1 stays cordoned"), "{left}");
+    assert!(
+        left.ends_with("until then node win-1 stays cordoned and keeps its disruption slot"),
+        "{left}"
+    );
 }

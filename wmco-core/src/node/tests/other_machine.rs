@@ -58,6 +58,10 @@ fn it_is_told_with_the_place_of_the_node_and_both_ways_out() {
     for word in ["entry", "copy", "hostKey"] {
         assert!(!of_machine.contains(word), "{word}: {of_machine}");
     }
+    let holds_slot = told(Case::new().emptied());
+    assert!(holds_slot.ends_with("stays cordoned and keeps its disruption slot"), "{holds_slot}");
+    let two = told(Case::new().with(|c| c.node().addresses.push("203.0.113.7".into())));
+    assert!(two.contains("list 10.0.0.1 or 203.0.113.7 in place"), "{two}");
     let told = told(Case::new());
     for word in ["not at 10.0.0.1", "node win-1 is ready", "list 10.0.0.1", "`hostKey=`"] {
         assert!(told.contains(word), "{word}: {told}");

@@ -145,9 +145,9 @@ succession! {
     fn a_successor_that_refuses_in_its_slot_waits_for_no_sibling_without_marks: succeeded().with(no_marks)
         .with(successor_refuses)
         .with(|c| (c.nodes[1].annotations.clear(), held(&mut c.nodes[1])).0), "mac-9" => Ok(());
-    fn one_without_marks_waits_for_a_successor_that_refuses_in_its_slot: succeeded().with(no_marks)
+    fn one_without_marks_goes_first_a_successor_that_refuses_in_its_slot: succeeded().with(no_marks)
         .with(successor_refuses)
-        .with(|c| (c.nodes[1].annotations.clear(), held(&mut c.nodes[1])).0), "mac-1" => waits_for("mac-9");
+        .with(|c| (c.nodes[1].annotations.clear(), held(&mut c.nodes[1])).0), "mac-1" => goes_first("mac-9");
     fn a_successor_that_is_not_ready_for_a_moment_waits_for_another_one: two_to_come().with(|c| c.nodes[1].ready = false),
         "mac-9" => waits_for("mac-5");
     fn a_successor_without_marks_waits_for_another_one: two_to_come().with(|c| c.nodes[1].annotations.clear()), "mac-9"
@@ -536,4 +536,92 @@ fn a_successor_and_one_that_waits_for_its_slot_do_not_wait_for_each_other() {
     assert!(goes.is_ok() || case.permits() == "node-3", "{goes:?}, {:?}", case.told());
     // One that serves nobody is missed.
     assert_eq!(next_of(&case.with(|c| c.nodes[2].ready = false), "mac-9"), waits_for("mac-3"));
+}
+
+/// One node asks for a restart, and the host of another Machine refuses our key.
+fn one_asks_and_one_refuses() -> Case {
+    made(3).with(|c| {
+        (c.budget, c.claims) = (2, vec!["node-2"]);
+        (c.refused, c.host_keys) = (vec!["mac-1"], vec![going(1)]);
+    })
+}
+
+#[test]
+fn one_waits_for_a_sibling_that_is_about_to_go_out_of_service() {
+    let asks = one_asks_and_one_refuses();
+    assert_eq!(asks.permits(), "node-2");
+    assert_eq!(next_of(&asks, "mac-1"), waits_for("mac-2"));
+    // Its mark is not visible yet.
+    let granted = asks.with(|c| c.granted = vec!["node-2"]);
+    assert_eq!(next_of(&granted, "mac-1"), waits_for("mac-2"));
+}
+
+fn joining(machine: &mut MachineFacts) {
+    (machine.node, machine.phase) = (None, Some("Provisioned".into()));
+}
+
+/// The slot is held by a mark on the node that serves; the other Machine never was a node, and refuses us as well.
+#[test]
+fn one_with_a_mark_that_serves_and_one_that_never_was_a_node_do_not_wait_for_each_other() {
+    let put_back = |node: &mut NodeFacts| {
+        held(node);
+        node.unschedulable = false;
+    };
+    for mark in [labelled as fn(&mut NodeFacts), put_back] {
+        let case = made(2).with(|c| {
+            mark(&mut c.nodes[0]);
+            joining(&mut c.machines[1]);
+            c.nodes.remove(1);
+            (c.refused, c.host_keys) = (vec!["mac-1", "mac-2"], vec![going(1), going(2)]);
+        });
+        assert_eq!(next_of(&case, "mac-1"), Ok(()));
+        // With room for both, nobody misses the other one.
+        let both = case.with(|c| c.budget = 2);
+        assert_eq!(next_of(&both, "mac-2"), Ok(()));
+        assert_eq!(next_of(&both, "mac-1"), goes_first("mac-2"));
+    }
+}
+
+/// `mac-2` of three is gone, and `mac-9` has come in its place.
+fn came() -> Case {
+    succeeded().with(|c| {
+        c.host_keys.extend([going(9), going(1)]);
+        (c.refused, c.budget) = (vec!["mac-9"], 1);
+    })
+}
+
+/// The successor lacks its version; `mac-1` was not ready for long; `mac-3` serves, and waits for the slot.
+#[test]
+fn three_do_not_wait_for_each_other() {
+    let case = came().with(|c| {
+        c.nodes[0].ready = false;
+        c.nodes[1].annotations.clear();
+        c.nodes[2].annotations.clear();
+        (c.refused, c.unready, c.claims) = (vec!["mac-9", "mac-1"], vec!["mac-1"], vec!["node-3"]);
+    });
+    assert_eq!(next_of(&case, "mac-1"), Ok(()));
+}
+
+/// There are slots for both, and both refuse us.
+#[test]
+fn what_is_out_of_service_goes_before_what_serves() {
+    let cordoned = |node: &mut NodeFacts| {
+        held(node);
+        node.labels.remove(names::UPGRADING_LABEL);
+    };
+    let case = came().with(|c| {
+        held(&mut c.nodes[1]);
+        c.nodes[1].unschedulable = false;
+        cordoned(&mut c.nodes[0]);
+        (c.refused, c.budget) = (vec!["mac-9", "mac-1"], 3);
+    });
+    assert_eq!(next_of(&case, "mac-9"), goes_first("mac-1"));
+    for [serves, out] in [[1, 0], [0, 1]] {
+        let case = made(2).with(|c| {
+            c.nodes[serves].annotations.clear();
+            cordoned(&mut c.nodes[out]);
+            (c.refused, c.host_keys) = (vec!["mac-1", "mac-2"], vec![going(1), going(2)]);
+        });
+        assert_eq!(next_of(&case, ["mac-1", "mac-2"][out]), Ok(()));
+    }
 }
