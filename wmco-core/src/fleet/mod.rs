@@ -3,7 +3,7 @@
 //! # Which host gets the permit
 //! [`Memory::pass`] decides; [`reconcile`] does the same with nothing remembered, for those that only look:
 //! 1. It is given what people and the Machine API want ([`Desired`]) and what the world shows ([`Observed`]), and recalls
-//!    what earlier passes left ([`Memory`]): permits whose marks are not visible yet, and how long hosts have failed.
+//!    what earlier passes left ([`Memory`]): permits whose nodes are still in service, and how long hosts have failed.
 //! 2. `Hosts` says which entries and records are one host, `Matching` which Node is whose.
 //! 3. Each instance gets an [`Intent`], and the reason for it.
 //! 4. `Replacements` are the Machines that are gone, each until its MachineSet is whole again.
@@ -11,18 +11,18 @@
 //!    one while there are fewer lines than the budget.
 //! 6. It is asked for one candidate after the other, by `Rank`: the nodes that ask, those first that are out of service
 //!    already, then those with a mark, then those whose drains were given up less often; then Machines whose hosts
-//!    do not let us in, those first that do not work; of equals the one whose address sorts first. A node that is admitted gets a
-//!    [`DisruptionPermit`], a Machine a [`ReplacementPermit`], while the rest of its MachineSet is well; the others are
-//!    [`Held`].
+//!    do not let us in, those first that do not work, and of these those that take no pods; of equals the one whose
+//!    address sorts first. A node that is admitted gets a [`DisruptionPermit`], a Machine a [`ReplacementPermit`], while
+//!    the rest of its MachineSet is well; the others are [`Held`].
 //!
 //! # Guarantees
-//! - Never more permits than the budget, which includes the Nodes that hold a slot and earlier permits whose mark
-//!   has not been observed yet.
+//! - Never more permits than the budget, which includes the Nodes that hold a slot and earlier permits whose Nodes are
+//!   not seen out of service yet.
 //! - While the cluster is not ready for new work, only removals begin: see [`Desired::blocked`].
 //! - A Node that is not ours is left: no Windows label, not listed and no mark, and no Machine that refers to it.
 //! - A Machine is deleted only with a permit of the same budget, while all others of its MachineSet are ready with
-//!   the operator's version, and one at a time until its successor works. A Machine that already holds a slot, or
-//!   because of which a slot is held, does not wait for others: they would wait for it.
+//!   the operator's version and none has a permit, and one at a time until its successor works. A Machine that already
+//!   holds a slot, or because of which a slot is held, does not wait for those that would wait for it.
 //! - If an entry and a Machine, or two Machines, refer to one host or Node, all of them are left. Of two entries for one
 //!   host one keeps it: the one with its Node, or else the one whose address sorts first.
 //! - A Node is removed only if no entry can refer to it, whatever Nodes report, so an entry that does not resolve

@@ -16,7 +16,7 @@ use crate::fleet::{Assignment, Because, DisruptionPermit, Intent, Observed};
 /// The lines, and the budget for them.
 pub(super) struct Ledger<'a> {
     budget: usize,
-    /// Nodes that are out of service because of us, or have a permit whose mark is not visible yet.
+    /// Nodes that are out of service because of us, or have a permit and are still in service.
     out: BTreeSet<&'a str>,
     /// Nodes with a mark that serve all the same: the mark was left over or set by a predecessor, or people took our cordon
     /// off. Each keeps a slot until the mark is gone, but more marks than slots do not disrupt more nodes.

@@ -324,8 +324,8 @@ impl<'a> Gate<'a> {
         let is_successor = |name: &str| self.successors.contains(name);
         let is_in_the_way = |(name, outage): &&(&str, Outage)| match outage {
             Outage::MayRecover => true,
-            // Nobody misses it, and it would wait for the slot of this one in turn.
-            Outage::NeverJoined { refuses } => is_any_gone || !refuses || !holds_slot,
+            // While none is gone, only one with a mark asks: the other would wait for its slot, and nobody misses it.
+            Outage::NeverJoined { refuses } => is_any_gone || !refuses,
             // It serves, and waits for a slot that this one holds up.
             Outage::AwaitsSlot { serves: true } if is_successor(own) || !serves => false,
             Outage::AwaitsSlot { .. } => !holds_slot,

@@ -211,6 +211,10 @@ succession! {
     fn the_stop_after_three_holds_for_all_machines_of_the_set: expected().with(not_ready_for_long)
         .with(successor_refuses)
         .with(|c| c.host_keys.extend([going(7), going(8)])), "mac-1" => Err(Held::SuccessorsFailed { replaced: 3 });
+    fn it_holds_for_one_with_a_mark: expected().with(successor_refuses).with(|c| {
+        c.host_keys.extend([going(7), going(8)]);
+        labelled(&mut c.nodes[0]);
+    }), "mac-1" => Err(Held::SuccessorsFailed { replaced: 3 });
 }
 
 /// A slot that another Machine of the MachineSet had before is not the one that the MachineSet holds.
@@ -552,7 +556,7 @@ fn one_waits_for_a_sibling_that_is_about_to_go_out_of_service() {
     assert_eq!(asks.permits(), "node-2");
     assert_eq!(next_of(&asks, "mac-1"), waits_for("mac-2"));
     // Its mark is not visible yet.
-    let granted = asks.with(|c| c.granted = vec!["node-2"]);
+    let granted = asks.with(|c| (c.granted, c.claims) = (vec!["node-2"], vec![]));
     assert_eq!(next_of(&granted, "mac-1"), waits_for("mac-2"));
 }
 
@@ -560,7 +564,16 @@ fn joining(machine: &mut MachineFacts) {
     (machine.node, machine.phase) = (None, Some("Provisioned".into()));
 }
 
-/// The slot is held by a mark on the node that serves; the other Machine never was a node, and refuses us as well.
+/// The slot is held by a mark on the node that serves; the other Machine never was a node. Both refuse us.
+fn label_and_newcomer(mark: fn(&mut NodeFacts)) -> Case {
+    made(2).with(|c| {
+        mark(&mut c.nodes[0]);
+        joining(&mut c.machines[1]);
+        c.nodes.remove(1);
+        (c.refused, c.host_keys) = (vec!["mac-1", "mac-2"], vec![going(1), going(2)]);
+    })
+}
+
 #[test]
 fn one_with_a_mark_that_serves_and_one_that_never_was_a_node_do_not_wait_for_each_other() {
     let put_back = |node: &mut NodeFacts| {
@@ -568,13 +581,11 @@ fn one_with_a_mark_that_serves_and_one_that_never_was_a_node_do_not_wait_for_eac
         node.unschedulable = false;
     };
     for mark in [labelled as fn(&mut NodeFacts), put_back] {
-        let case = made(2).with(|c| {
-            mark(&mut c.nodes[0]);
-            joining(&mut c.machines[1]);
-            c.nodes.remove(1);
-            (c.refused, c.host_keys) = (vec!["mac-1", "mac-2"], vec![going(1), going(2)]);
-        });
+        let case = label_and_newcomer(mark);
         assert_eq!(next_of(&case, "mac-1"), Ok(()));
+        // One that may join is waited for.
+        let alone = label_and_newcomer(mark).with(|c| c.refused.truncate(1));
+        assert_eq!(next_of(&alone, "mac-1"), waits_for("mac-2"));
         // With room for both, nobody misses the other one.
         let both = case.with(|c| c.budget = 2);
         assert_eq!(next_of(&both, "mac-2"), Ok(()));
