@@ -463,3 +463,34 @@ fn assert_goes_first(case: &Case) {
         assert_eq!(found.next().map(|it| &it.because), Some(&expected));
     });
 }
+
+/// Until nothing keeps it from going, or the deletion is visible.
+#[test]
+fn what_is_to_go_stays_on_record() {
+    let is_kept = |change: fn(&mut Case)| {
+        let case = made(1).with(|c| c.host_keys = vec![going(1)]).with(change);
+        case.look(|out| out.changes.get(&key("mac-1")) != Some(&RecordChange::ToKeep))
+    };
+    assert!(!is_kept(|_| ()));
+    assert!(is_kept(|c| {
+        c.refused = vec!["mac-1"];
+        c.sets[0].is_deleted = true;
+    }));
+    assert!(is_kept(|c| c.replaced = vec!["mac-1"]));
+}
+
+/// Nobody makes Machines for it any more.
+#[test]
+fn a_machineset_that_is_deleted_holds_no_slot() {
+    let permits = |is_deleted| {
+        let case = made(3).with(|c| {
+            c.machines.truncate(1);
+            c.sets[0].is_deleted = is_deleted;
+            c.host_keys = vec![going(2)];
+            (c.listed, c.claims) = (vec![entry(1)], vec!["win-1"]);
+            c.nodes.push(node(1));
+        });
+        case.permits()
+    };
+    assert_eq!([permits(false), permits(true)], ["", "win-1"]);
+}

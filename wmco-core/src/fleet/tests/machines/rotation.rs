@@ -195,6 +195,8 @@ fn nobody_is_made_anew_while_others_are_to_be_reached() {
     assert_eq!(replaced(&entry_due), [""; 0]);
     let entry_away = entry_due.with(|c| c.unanswered.push("10.0.0.1"));
     assert_eq!(replaced(&entry_away), ["mac-1"]);
+    // Nobody knows whom.
+    assert_eq!(replaced(&stranded().with(|c| c.list_absent = true)), [""; 0]);
 }
 
 #[test]

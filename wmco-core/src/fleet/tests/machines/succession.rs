@@ -636,3 +636,30 @@ fn what_is_out_of_service_goes_before_what_serves() {
         assert_eq!(next_of(&case, ["mac-1", "mac-2"][out]), Ok(()));
     }
 }
+
+/// It works but for the last look at it.
+#[test]
+fn a_sibling_that_we_have_cordoned_is_waited_for_though_none_is_gone() {
+    let case = made(3).with(|c| {
+        let mark = (names::CORDONED_ANNOTATION.to_owned(), names::CORDONED_BY_US.to_owned());
+        c.nodes[1].annotations.extend([mark]);
+        (c.refused, c.host_keys) = (vec!["mac-1"], vec![going(1)]);
+    });
+    assert_eq!(next_of(&case, "mac-1"), waits_for("mac-2"));
+}
+
+/// Its own node goes with it, and takes no slot of the budget.
+#[test]
+fn a_machine_of_another_set_that_is_deleted_is_not_waited_for() {
+    let beside = |is_deleted| {
+        made(2).with(|c| {
+            c.machines[1].machine_set = None;
+            c.machines[1].is_deleted = is_deleted;
+            c.nodes[1].ready = false;
+            c.sets = vec![set(1)];
+            (c.refused, c.host_keys) = (vec!["mac-1"], vec![going(1)]);
+        })
+    };
+    assert_eq!(next_of(&beside(true), "mac-1"), Ok(()));
+    assert_eq!(next_of(&beside(false), "mac-1"), waits_for("mac-2"));
+}
