@@ -88,6 +88,13 @@ impl<'a> Leaving<'a, '_> {
             &|| self.look_due(entries.nameless(record.pinned.as_deref())),
         ]);
         let because = because.unwrap_or(Because::Unlisted);
+        // Whatever its Node shows while the host is cleaned.
+        let joined =
+            node.filter(|_| record.node.is_none() && self.known.matching.is_confirmed(host));
+        let joined = joined.filter(|_| because == Because::Unlisted);
+        out.changes.extend(joined.map(|node| {
+            (host.address.to_owned(), RecordChange::Joined { node: node.name.clone() })
+        }));
         out.instances.push(assignment(host.address.to_owned(), node, because));
     }
 

@@ -45,6 +45,11 @@ pub enum RecordChange {
     },
     /// Whether its removal is confirmed.
     RemovalConfirmed(bool),
+    /// The Node of a host that is no longer listed, and left before that was known.
+    Joined {
+        /// The Node's name.
+        node: String,
+    },
     /// Its Machine is to be replaced.
     ToReplace {
         /// The MachineSet in which it is replaced.
@@ -189,6 +194,10 @@ impl RecordChange {
             }
             Self::RemovalConfirmed(removal_confirmed) => {
                 HostRecord { removal_confirmed: *removal_confirmed, ..there()? }
+            }
+            Self::Joined { node } => {
+                let before = there()?;
+                HostRecord { node: before.node.or_else(|| Some(node.clone())), ..before }
             }
             Self::LetsIn(key) => {
                 let before = there()?;

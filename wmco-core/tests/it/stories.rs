@@ -367,3 +367,16 @@ fn the_node_of_a_machine_that_refers_to_nobody_calls_itself_listed_at_an_entry()
     let broken = after(start, &events).broken;
     assert!(broken.is_empty(), "{broken:#?}");
 }
+
+/// A Node that a run of `convergence` found to be left over: its host left before the Node was on record, and then the Node
+/// and that of an entry showed each other's address.
+#[test]
+fn a_host_that_leaves_while_its_node_and_that_of_an_entry_swap_addresses() {
+    let start = Start { hosts: 3, budget: 1, features: 47, configured: false, sets: 0 };
+    let round = Event::Round(0);
+    let mut events = vec![round, Event::Others(0), round, round, round];
+    events.extend([Event::Unlist(0), Event::Round(4), round, round, round, round, round]);
+    events.extend([Event::SwapAddresses(1, 0), round, round]);
+    let outcome = after(start, &events).run(ROUNDS);
+    assert!(outcome.is_ok(), "{outcome:#?}");
+}

@@ -262,6 +262,23 @@ fn a_node_that_waits_for_a_record_at_its_address_is_told_after_a_while() {
     });
 }
 
+/// Whatever its Node shows while the host is cleaned.
+#[test]
+fn the_node_of_a_host_that_left_before_it_was_on_record_is_put_there() {
+    const JUST_JOINED: &str = r#"{"ipv4": "10.0.0.1", "hostName": "WIN-1", "pinned": "x"}"#;
+    let changes = |change: fn(&mut Case)| {
+        let case = known(vec![], &[("10.0.0.1_host", JUST_JOINED)]);
+        let case = case.with(|c| c.host_names = vec![("10.0.0.1", "WIN-1")]).with(change);
+        case.look(|out| out.changes)
+    };
+    let joined = RecordChange::Joined { node: "win-1".to_owned() };
+    assert_eq!(changes(|_| ()), [("10.0.0.1".to_owned(), joined)].into());
+    // It is there already, is known by its claim alone, or the host stays.
+    assert!(changes(|c| c.host_keys = vec![LEFT]).is_empty());
+    assert!(changes(|c| c.host_names = vec![]).is_empty());
+    assert!(changes(|c| c.listed = vec![broken("new.example")]).is_empty());
+}
+
 /// The number of a confirmation is of hosts that left.
 #[test]
 fn a_confirmation_is_used_up_whatever_listed_hosts_wait_for() {

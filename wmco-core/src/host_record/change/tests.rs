@@ -144,6 +144,20 @@ fn what_is_on_record_already_is_no_more_believed_of_a_node() {
 }
 
 #[test]
+fn the_node_of_a_host_that_left_is_put_on_record_once() {
+    let joined = |node: &str| RecordChange::Joined { node: node.to_owned() };
+    let node = |data: &BTreeMap<String, String>| {
+        HostRecord::parse(&data[&HostRecord::key_name(ADDRESS)]).and_then(|record| record.node)
+    };
+    let record = r#"{"ipv4": "10.0.0.5"}"#.to_owned();
+    let mut data = BTreeMap::from([(HostRecord::key_name(ADDRESS), record)]);
+    joined("win-1").apply(ADDRESS, &mut data).unwrap();
+    joined("win-2").apply(ADDRESS, &mut data).unwrap();
+    assert_eq!(node(&data).as_deref(), Some("win-1"));
+    assert_eq!(joined("win-1").apply("10.0.0.6", &mut data), Err(RecordRefused::Gone));
+}
+
+#[test]
 fn a_host_takes_what_was_kept_under_its_former_address_along() {
     let mut data = after(&[pinned(), closed()]);
     let RecordChange::Listed(host) = listed() else { unreachable!() };
