@@ -263,9 +263,7 @@ impl<'a> Gate<'a> {
         } else {
             self.succession(siblings, gone > 0, machine, assignment)
         };
-        let is_new = assignment.node.is_none()
-            && !was_node(machine)
-            && !let_us_in(&assignment.address, self.hosts);
+        let is_new = !was_node(machine) && !let_us_in(&assignment.address, self.hosts);
         let waits_for_successor = matches!(turn, Err(Held::Unhealthy { .. }));
         if gone >= limits::FAILED_SUCCESSORS && (is_new || waits_for_successor) {
             return Err(Held::SuccessorsFailed { replaced: gone });

@@ -1,5 +1,6 @@
 //! Machines: who is an instance, what contradicts what, and who is made anew.
 
+mod gone;
 mod replacing;
 mod rotation;
 mod succession;

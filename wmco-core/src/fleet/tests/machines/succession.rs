@@ -663,3 +663,62 @@ fn a_machine_of_another_set_that_is_deleted_is_not_waited_for() {
     assert_eq!(next_of(&beside(true), "mac-1"), Ok(()));
     assert_eq!(next_of(&beside(false), "mac-1"), waits_for("mac-2"));
 }
+
+/// A successor that is out of service because of us goes whatever the others do; one that may get ready again waits.
+#[test]
+fn a_successor_that_is_out_of_service_because_of_us_goes() {
+    let goes = |change: fn(&mut NodeFacts)| {
+        let case = came().with(not_ready).with(|c| change(&mut c.nodes[1]));
+        next_of(&case, "mac-9")
+    };
+    assert_eq!(goes(|it| it.ready = false), waits_for("mac-1"));
+    assert_eq!(goes(|it| (it.ready, ()) = (false, labelled(it))), Ok(()));
+    let cordoned = |it: &mut NodeFacts| {
+        held(it);
+        it.labels.remove(names::UPGRADING_LABEL);
+    };
+    assert_eq!(goes(cordoned), Ok(()));
+    // It works, but for the cordon of people.
+    assert_eq!(goes(|it| (it.unschedulable, ()) = (true, labelled(it))), waits_for("mac-1"));
+}
+
+/// What was created after the oldest of these notes takes the place of one.
+#[test]
+fn successors_are_those_that_came_after_the_first_that_was_to_go() {
+    let of =
+        |newest| format!(r#", "machinesBefore": {{"count": 3, "newest": "{}"}}"#, created(newest));
+    let gone = |number, newest| {
+        record(number, &format!(r#", "replacementMachineSet": "win"{}"#, of(newest)))
+    };
+    let is_successor = |host_keys: Vec<(&'static str, &'static str)>, change: fn(&mut Case)| {
+        let case = came().with(not_ready).with(|c| {
+            c.nodes[1].ready = false;
+            labelled(&mut c.nodes[1]);
+            c.host_keys = host_keys;
+            c.host_keys.push(going(9));
+        });
+        next_of(&case.with(change), "mac-9") == Ok(())
+    };
+    assert!(is_successor(vec![gone(2, 1)], |_| ()));
+    assert!(!is_successor(vec![gone(2, 9)], |_| ()));
+    assert!(is_successor(vec![gone(2, 9), gone(7, 1)], |_| ()));
+    // It is still to be seen, or people made another one of its name.
+    let is_there = |c: &mut Case| {
+        c.machines.push(MachineFacts {
+            name: "mac-2".into(),
+            uid: "uid-2".into(),
+            is_deleted: true,
+            ..machine(4)
+        });
+    };
+    assert!(is_successor(vec![gone(2, 1)], is_there));
+    let joins = came().with(|c| {
+        c.machines.push(MachineFacts { name: "mac-2".into(), ..machine(4) });
+        c.nodes.push(node_of(4));
+        c.sets[0].replicas = 4;
+        // It is about to join, and one of those before it is not there.
+        (c.nodes[0].ready, c.nodes[1].ready) = (false, false);
+        (c.refused, c.claims) = (vec![], vec!["node-2"]);
+    });
+    assert_eq!(joins.permits(), "node-2");
+}
