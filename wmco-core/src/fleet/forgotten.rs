@@ -22,10 +22,8 @@ pub(super) fn keys<'a>(
     let pinned =
         unlisted.iter().filter(|it| it.kept.pin.is_some() && !Jump::is_key_name(it.address));
     let (taken_over, others): (Vec<_>, Vec<_>) = pinned.partition(|it| it.is_taken_over());
-    let is_left_over = |it: &&Unlisted<'_>| {
-        let has_record = it.kept.is_damaged || it.kept.record.is_some() && !it.record_goes();
-        !has_record && !out.changes.contains_key(it.address)
-    };
+    let is_left_over =
+        |it: &&Unlisted<'_>| !it.kept.is_damaged && (it.kept.record.is_none() || it.record_goes());
     let mut left_over: HashSet<&str> =
         others.into_iter().filter(is_left_over).map(|it| it.address).collect();
     if !left_over.is_empty() {

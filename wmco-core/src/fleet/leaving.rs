@@ -109,7 +109,7 @@ impl<'a> Leaving<'a, '_> {
         let username = node.annotation(names::USERNAME_ANNOTATION).filter(|_| origin.is_none());
         let adoptable = ipv4.zip(username);
         let because = first(&[
-            &|| self.known.hosts.numbered(contested?).map(|host| may_be(host.address)),
+            &|| self.known.hosts.numbered(contested?).map(|host| self.may_be(host.address)),
             &|| self.entries.claimed_by(node).map(may_be),
             &|| self.known.hosts.called(&node.name).map(|host| may_be(host.address)),
             &|| self.entries.unknown().map(may_be),
@@ -127,7 +127,7 @@ impl<'a> Leaving<'a, '_> {
             // The data under this name belongs to another host.
             &|| {
                 let is_others = adoptable.is_none() && known.record(&shown).is_some();
-                is_others.then(|| may_be(&shown))
+                is_others.then(|| self.may_be(&shown))
             },
             // It is unknown how to reach its host; the removal reports that.
             &|| {
@@ -167,7 +167,15 @@ impl<'a> Leaving<'a, '_> {
             (None, None) => return None,
         };
         let shared = |node| Because::AddressShared { node };
-        Some(node.map_or_else(|| Because::may_be_listed(address), shared))
+        Some(node.map_or_else(|| self.may_be(address), shared))
+    }
+
+    /// It may be the host at this address, which is listed or on record.
+    fn may_be(&self, address: &str) -> Because {
+        match self.known.hosts.named(address) {
+            Some(host) if host.is_listed() => Because::may_be_listed(address),
+            _ => Because::AddressOnRecord { address: address.to_owned() },
+        }
     }
 
     /// Whether a Node that looks listed may be a Machine's.

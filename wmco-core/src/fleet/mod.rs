@@ -10,10 +10,10 @@
 //! 5. `Ledger` has a line for each Node that is out of service because of us and for each replacement. It admits another
 //!    one while there are fewer lines than the budget.
 //! 6. It is asked for one candidate after the other, by `Rank`: the nodes that ask, those first that are out of service
-//!    already, then those with a mark, then those whose drains were given up less often; then Machines whose hosts
-//!    do not let us in, those first that do not work, and of these those that take no pods; of equals the one whose
-//!    address sorts first. A node that is admitted gets a [`DisruptionPermit`], a Machine a [`ReplacementPermit`], while
-//!    the rest of its MachineSet is well; the others are [`Held`].
+//!    already, then those on which work was begun, then those with a mark, then those whose drains were given up less
+//!    often; then Machines whose hosts do not let us in, those first that do not work, and of these those that take no
+//!    pods; of equals the one whose address sorts first. A node that is admitted gets a [`DisruptionPermit`], a Machine
+//!    a [`ReplacementPermit`], while the rest of its MachineSet is well; the others are [`Held`].
 //!
 //! # Guarantees
 //! - Never more permits than the budget, which includes the Nodes that hold a slot and earlier permits whose Nodes are

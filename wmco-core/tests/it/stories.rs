@@ -380,3 +380,23 @@ fn a_host_that_leaves_while_its_node_and_that_of_an_entry_swap_addresses() {
     let outcome = after(start, &events).run(ROUNDS);
     assert!(outcome.is_ok(), "{outcome:#?}");
 }
+
+/// More nodes out of service than the budget allows, which a run of `safety` found: people uncordoned a node on which we worked
+/// while its kubelet was down, and left our label on another one.
+#[test]
+fn a_node_that_people_uncordoned_keeps_its_slot_from_a_leftover_label() {
+    let start = Start { hosts: 2, budget: 2, features: 0, configured: true, sets: 3 };
+    let events = [
+        Event::CutKubelets,
+        Event::NewServices,
+        Event::Wait,
+        Event::Of(MachineEvent::Move(3, 3)),
+        Event::NewServices,
+        Event::Of(MachineEvent::Move(2, 0)),
+        Event::LeaveLabel(3),
+        Event::Uncordon(2),
+        Event::Round(0),
+    ];
+    let outcome = after(start, &events).run(ROUNDS);
+    assert!(outcome.is_ok(), "{outcome:#?}");
+}

@@ -21,6 +21,8 @@ pub(super) struct Ledger<'a> {
     /// Nodes with a mark that serve all the same: the mark was left over or set by a predecessor, or people took our cordon
     /// off. Each keeps a slot until the mark is gone, but more marks than slots do not disrupt more nodes.
     marked: BTreeSet<&'a str>,
+    /// Those of them that we have cordoned: what was begun there goes on before work begins at another mark.
+    begun: BTreeSet<&'a str>,
     /// Number of further lines: of Machines that are to go and have no Node, and of permits beyond the budget, as after it
     /// was lowered. These end before their nodes are out of service.
     further: usize,
@@ -41,6 +43,7 @@ struct Places {
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub(super) enum Phase {
     Out,
+    Begun,
     Marked,
     InService,
 }
@@ -55,9 +58,9 @@ impl<'a> Ledger<'a> {
     ) -> Self {
         let budget = health.desired.budget;
         let name = |node: &&'a NodeFacts| node.name.as_str();
-        let (begun, marked): (Vec<_>, Vec<_>) =
+        let (out, marked): (Vec<_>, Vec<_>) =
             marked.iter().copied().partition(|node| node.is_out_of_service());
-        let begun: BTreeSet<&str> = begun.iter().map(name).collect();
+        let out: BTreeSet<&str> = out.iter().map(name).collect();
         let is_granted = |node: &&str| health.memory.grants().has_node(node);
         let all = health.observed.nodes.iter().map(|node| node.name.as_str());
         let granted: BTreeSet<&str> = all.filter(is_granted).collect();
@@ -65,9 +68,9 @@ impl<'a> Ledger<'a> {
         for (_, set) in replaced.iter() {
             places.entry(set.to_owned()).or_default().gone += 1;
         }
-        let room = budget.saturating_sub(begun.len() + replaced.count());
+        let room = budget.saturating_sub(out.len() + replaced.count());
         let further = granted.len().saturating_sub(room);
-        let out: BTreeSet<&str> = begun.into_iter().chain(granted.into_iter().take(room)).collect();
+        let out: BTreeSet<&str> = out.into_iter().chain(granted.into_iter().take(room)).collect();
         let is_out = |it: &&Assignment<'_>| it.node_name().is_some_and(|node| out.contains(node));
         for instance in instances.iter().filter(is_out).filter(|it| !is_configured(it)) {
             let set = replaced.waits_for(instance, health);
@@ -75,8 +78,11 @@ impl<'a> Ledger<'a> {
                 places.out += 1;
             }
         }
-        let marked = marked.iter().map(name).filter(|node| !out.contains(node)).collect();
-        Self { budget, out, marked, further, places }
+        let is_in = |node: &&&NodeFacts| !out.contains(node.name.as_str());
+        let begun = marked.iter().filter(|node| node.is_cordoned_by_us()).filter(is_in);
+        let begun = begun.map(name).collect();
+        let marked = marked.iter().filter(is_in).map(name).collect();
+        Self { budget, out, marked, begun, further, places }
     }
 
     /// Gives a permit to the node of an instance that asks for one, if there is room. In a cluster that is `blocked` only
@@ -108,7 +114,8 @@ impl<'a> Ledger<'a> {
         let lines = self.out.len() + self.further + gone;
         let has_room = match self.phase(node) {
             Phase::Out => return true,
-            Phase::Marked => lines < self.budget,
+            Phase::Begun => lines < self.budget,
+            Phase::Marked => lines + self.begun.len() < self.budget,
             Phase::InService => lines + self.marked.len() < self.budget,
         };
         let beyond = lines.saturating_sub(self.budget);
@@ -123,6 +130,7 @@ impl<'a> Ledger<'a> {
         match node {
             Some(node) => {
                 self.marked.remove(node);
+                self.begun.remove(node);
                 self.out.insert(node);
             }
             None => self.further += 1,
@@ -133,6 +141,7 @@ impl<'a> Ledger<'a> {
     pub(super) fn phase(&self, node: Option<&str>) -> Phase {
         match node {
             Some(node) if self.out.contains(node) => Phase::Out,
+            Some(node) if self.begun.contains(node) => Phase::Begun,
             Some(node) if self.marked.contains(node) => Phase::Marked,
             Some(_) | None => Phase::InService,
         }

@@ -182,6 +182,25 @@ rows! { permits:
         c.nodes[0].ready = false;
         held(&mut c.nodes[2]);
     }) => "win-1 win-3";
+    what_we_began_keeps_its_slot_from_leftover_marks: Case::three().with(|c| {
+        held(&mut c.nodes[1]);
+        c.nodes[1].unschedulable = false;
+        labelled(&mut c.nodes[0]);
+        c.claims = vec!["win-1"];
+    }) => "";
+    what_we_began_goes_on_before_leftover_marks: Case::three().with(|c| {
+        held(&mut c.nodes[1]);
+        c.nodes[1].unschedulable = false;
+        labelled(&mut c.nodes[0]);
+        c.budget = 2;
+    }) => "win-1 win-2";
+    of_two_that_we_began_one_goes_on: Case::three().with(|c| {
+        for node in &mut c.nodes[..2] {
+            held(node);
+            node.unschedulable = false;
+        }
+        labelled(&mut c.nodes[2]);
+    }) => "win-1";
     granted_counts_before_its_mark_is_seen: Case::three().with(|c| {
         c.granted = vec!["win-2"];
         c.claims = vec!["win-1", "win-3"];
@@ -322,7 +341,7 @@ rows! { lines:
         nodes: vec![node(1)], host_keys: vec![TOUCHED], ..Case::default()
     }.with(|c| c.nodes[0].annotations.clear())
         => "10.0.0.1: remove, because it is no longer listed\n\
-            10.0.0.1: leave (node win-1), because it is not listed, but may be the node of entry 10.0.0.1";
+            10.0.0.1: leave (node win-1), because host 10.0.0.1, which is on record and not listed, has its address";
     broken_address_that_may_be_another_one_of_a_node: Case {
         listed: vec![broken("10.0.0.9")], nodes: vec![node(1)], ..Case::default()
     } => "10.0.0.1: leave (node win-1), because it is not listed, but may be the node of entry 10.0.0.9\n\
@@ -410,8 +429,8 @@ rows! { lines:
         c.nodes[1].annotations = c.nodes[0].annotations.clone();
         c.nodes[1].addresses = vec!["10.0.0.77".into(), "10.0.0.1".into()];
     }) => "10.0.0.1: leave, because nodes win-1 and win-2 claim to stand for it\n\
-           10.0.0.1: leave (node win-1), because it is not listed, but may be the node of entry 10.0.0.1\n\
-           10.0.0.77: leave (node win-2), because it is not listed, but may be the node of entry 10.0.0.1";
+           10.0.0.1: leave (node win-1), because host 10.0.0.1, which is on record and not listed, has its address\n\
+           10.0.0.77: leave (node win-2), because host 10.0.0.1, which is on record and not listed, has its address";
     node_of_a_host_whose_address_another_shows: Case {
         listed: vec![entry(1), entry(2)], nodes: vec![node(1), node(2)], ..Case::default()
     }.with(|c| c.nodes[0].addresses.push("10.0.0.2".into()))

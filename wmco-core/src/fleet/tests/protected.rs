@@ -362,3 +362,37 @@ fn a_host_without_a_key_may_be_that_of_an_entry_which_led_elsewhere() {
                               b.example: configure, because it is listed"
     );
 }
+
+rows! { lines:
+    node_at_the_name_of_an_unreadable_record: known(vec![], &[("old.example_host", "{")])
+        .with(|c| drop(c.nodes[0].annotations.insert(names::INSTANCE_ANNOTATION.into(), "old.example".into())))
+        => "10.0.0.1: leave (node win-1), because the record of old.example may be its own and cannot be read";
+    node_at_the_address_of_an_unreadable_record: known(vec![], &[("10.0.0.1_host", "{")]).with(|c| {
+        c.nodes[0].addresses = vec!["win-1.example".into(), "10.0.0.1".into()];
+        c.nodes[0].annotations.insert(names::INSTANCE_ANNOTATION.into(), "other.example".into());
+    }) => "win-1.example: leave (node win-1), because the record of 10.0.0.1 may be its own and cannot be read";
+    node_without_an_address_and_an_unreadable_record_of_its_name: known(vec![], &[("win-1_host", "{")]).with(|c| {
+        c.nodes[0].addresses.clear();
+        c.nodes[0].annotations.insert(names::INSTANCE_ANNOTATION.into(), "other.example".into());
+    }) => "win-1: leave (node win-1), because the record of win-1 may be its own and cannot be read";
+    node_of_the_go_operator_at_the_address_of_another_one_that_left: known(vec![], &[
+        ("10.0.0.1_host", r#"{"ipv4": "10.0.0.1", "node": "win-9", "pinned": "x"}"#),
+    ]).with(from_go)
+        => "10.0.0.1: remove, because it is no longer listed\n\
+            10.0.0.1: leave (node win-1), because it is not listed, but node win-9 shows its address, too";
+    node_at_the_address_of_another_one_that_left: known(vec![], &[
+        ("10.0.0.1_host", r#"{"ipv4": "10.0.0.1", "node": "win-9", "pinned": "x"}"#),
+    ]).with(|c| c.nodes[0].annotations.clear())
+        => "10.0.0.1: remove, because it is no longer listed\n\
+            10.0.0.1: leave (node win-1), because host 10.0.0.1, which is on record and not listed, has its address";
+    // Nobody knows where its Machine is.
+    host_that_leaves_beside_an_entry_with_the_node_of_a_machine: known(vec![entry(2)], &[
+        ("10.0.0.9_host", r#"{"ipv4": "10.0.0.9", "hostName": "WIN-9", "pinned": "x"}"#),
+    ]).with(|c| {
+        c.nodes = vec![node(2)];
+        c.nodes[0].labels.remove(names::BYOH_LABEL);
+        c.nodes[0].annotations.insert(names::MACHINE_ANNOTATION.into(), "openshift-machine-api/mac-2".into());
+        c.never_contacted = vec!["10.0.0.2"];
+    }) => "10.0.0.2: leave (node win-2), because a machine is behind its node\n\
+           10.0.0.9: remove, because it is no longer listed";
+}

@@ -271,3 +271,17 @@ fn no_machine_is_made_anew_for_a_key_that_the_secret_has_lost() {
     // Another key altogether is a change that people wanted.
     assert_eq!(replaced(&with(crate::digest::Sha256::of(b"third"))), ["mac-1"]);
 }
+
+/// The host of an entry that was renamed is one host.
+#[test]
+fn a_former_record_of_a_host_is_not_waited_for() {
+    let renamed = |fields: &str| -> Case {
+        let record = format!(r#"{{"ipv4":"10.0.0.1","pinned":"a1","node":"win-1"{fields}}}"#);
+        let hash = rotation().to.hash();
+        let own =
+            format!(r#"{{"ipv4":"10.0.0.1","pinned":"a1","node":"win-1","acceptedKey":"{hash}"}}"#);
+        listed(&[("10.0.0.1_host", own.leak()), ("old.example_host", record.leak())])
+            .with(|c| c.listed.truncate(1))
+    };
+    waits_for(&renamed(""), &[]);
+}

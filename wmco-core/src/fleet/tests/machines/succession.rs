@@ -722,3 +722,28 @@ fn successors_are_those_that_came_after_the_first_that_was_to_go() {
     });
     assert_eq!(joins.permits(), "node-2");
 }
+
+/// It is in nobody's MachineSet, and people see to it.
+#[test]
+fn a_machine_that_failed_and_is_a_node_counts_among_those_out_of_order() {
+    let case = made(2).with(|c| {
+        (c.machines[1].machine_set, c.machines[1].phase) = (None, Some("Failed".into()));
+        c.nodes[1].ready = false;
+        c.sets = vec![set(1)];
+        (c.refused, c.host_keys) = (vec!["mac-1"], vec![going(1)]);
+    });
+    assert_eq!(next_of(&case, "mac-1"), waits_for("mac-2"));
+}
+
+/// The image was right for it.
+#[test]
+fn one_that_was_a_node_is_no_successor_in_vain() {
+    let case = came().with(|c| {
+        c.host_keys.extend([going(7), going(8)]);
+        c.nodes.remove(1);
+        c.unready = vec!["mac-9"];
+    });
+    assert_eq!(next_of(&case, "mac-9"), Ok(()));
+    let never = case.with(|c| joining(&mut c.machines[1]));
+    assert_eq!(next_of(&never, "mac-9"), Err(Held::SuccessorsFailed { replaced: 3 }));
+}
