@@ -1,0 +1,209 @@
+//! Which of several Machines goes first, and which waits for which, so that none waits for ever.
+
+use super::*;
+
+/// One node asks for a restart, and the host of another Machine refuses our key.
+fn one_asks_and_one_refuses() -> Case {
+    made(3).with(|c| {
+        (c.budget, c.claims) = (2, vec!["node-2"]);
+        (c.refused, c.host_keys) = (vec!["mac-1"], vec![going(1)]);
+    })
+}
+
+#[test]
+fn one_waits_for_a_sibling_that_is_about_to_go_out_of_service() {
+    let asks = one_asks_and_one_refuses();
+    assert_eq!(asks.permits(), "node-2");
+    assert_eq!(next_of(&asks, "mac-1"), waits_for("mac-2"));
+    // Its mark is not visible yet.
+    let granted = asks.with(|c| (c.granted, c.claims) = (vec!["node-2"], vec![]));
+    assert_eq!(next_of(&granted, "mac-1"), waits_for("mac-2"));
+}
+
+fn joining(machine: &mut MachineFacts) {
+    (machine.node, machine.phase) = (None, Some("Provisioned".into()));
+}
+
+/// The slot is held by a mark on the node that serves; the other Machine never was a node. Both refuse us.
+fn label_and_newcomer(mark: fn(&mut NodeFacts)) -> Case {
+    made(2).with(|c| {
+        mark(&mut c.nodes[0]);
+        joining(&mut c.machines[1]);
+        c.nodes.remove(1);
+        (c.refused, c.host_keys) = (vec!["mac-1", "mac-2"], vec![going(1), going(2)]);
+    })
+}
+
+#[test]
+fn one_with_a_mark_that_serves_and_one_that_never_was_a_node_do_not_wait_for_each_other() {
+    let put_back = |node: &mut NodeFacts| {
+        held(node);
+        node.unschedulable = false;
+    };
+    for mark in [labelled as fn(&mut NodeFacts), put_back] {
+        let case = label_and_newcomer(mark);
+        assert_eq!(next_of(&case, "mac-1"), Ok(()));
+        // One that may join is waited for.
+        let alone = label_and_newcomer(mark).with(|c| c.refused.truncate(1));
+        assert_eq!(next_of(&alone, "mac-1"), waits_for("mac-2"));
+        // With room for both, nobody misses the other one.
+        let both = case.with(|c| c.budget = 2);
+        assert_eq!(next_of(&both, "mac-2"), Ok(()));
+        assert_eq!(next_of(&both, "mac-1"), goes_first("mac-2"));
+    }
+}
+
+/// `mac-2` of three is gone, and `mac-9` has come in its place.
+fn came() -> Case {
+    succeeded().with(|c| {
+        c.host_keys.extend([going(9), going(1)]);
+        (c.refused, c.budget) = (vec!["mac-9"], 1);
+    })
+}
+
+/// The successor lacks its version; `mac-1` was not ready for long; `mac-3` serves, and waits for the slot.
+#[test]
+fn three_do_not_wait_for_each_other() {
+    let case = came().with(|c| {
+        c.nodes[0].ready = false;
+        c.nodes[1].annotations.clear();
+        c.nodes[2].annotations.clear();
+        (c.refused, c.unready, c.claims) = (vec!["mac-9", "mac-1"], vec!["mac-1"], vec!["node-3"]);
+    });
+    assert_eq!(next_of(&case, "mac-1"), Ok(()));
+}
+
+/// There are slots for both, and both refuse us.
+#[test]
+fn what_is_out_of_service_goes_before_what_serves() {
+    let cordoned = |node: &mut NodeFacts| {
+        held(node);
+        node.labels.remove(names::UPGRADING_LABEL);
+    };
+    let case = came().with(|c| {
+        held(&mut c.nodes[1]);
+        c.nodes[1].unschedulable = false;
+        cordoned(&mut c.nodes[0]);
+        (c.refused, c.budget) = (vec!["mac-9", "mac-1"], 3);
+    });
+    assert_eq!(next_of(&case, "mac-9"), goes_first("mac-1"));
+    for [serves, out] in [[1, 0], [0, 1]] {
+        let case = made(2).with(|c| {
+            c.nodes[serves].annotations.clear();
+            cordoned(&mut c.nodes[out]);
+            (c.refused, c.host_keys) = (vec!["mac-1", "mac-2"], vec![going(1), going(2)]);
+        });
+        assert_eq!(next_of(&case, ["mac-1", "mac-2"][out]), Ok(()));
+    }
+}
+
+/// It works but for the last look at it.
+#[test]
+fn a_sibling_that_we_have_cordoned_is_waited_for_though_none_is_gone() {
+    let case = made(3).with(|c| {
+        let mark = (names::CORDONED_ANNOTATION.to_owned(), names::CORDONED_BY_US.to_owned());
+        c.nodes[1].annotations.extend([mark]);
+        (c.refused, c.host_keys) = (vec!["mac-1"], vec![going(1)]);
+    });
+    assert_eq!(next_of(&case, "mac-1"), waits_for("mac-2"));
+}
+
+/// Its own node goes with it, and takes no slot of the budget.
+#[test]
+fn a_machine_of_another_set_that_is_deleted_is_not_waited_for() {
+    let beside = |is_deleted| {
+        made(2).with(|c| {
+            c.machines[1].machine_set = None;
+            c.machines[1].is_deleted = is_deleted;
+            c.nodes[1].ready = false;
+            c.sets = vec![set(1)];
+            (c.refused, c.host_keys) = (vec!["mac-1"], vec![going(1)]);
+        })
+    };
+    assert_eq!(next_of(&beside(true), "mac-1"), Ok(()));
+    assert_eq!(next_of(&beside(false), "mac-1"), waits_for("mac-2"));
+}
+
+/// A successor that is out of service because of us goes whatever the others do; one that may get ready again waits.
+#[test]
+fn a_successor_that_is_out_of_service_because_of_us_goes() {
+    let goes = |change: fn(&mut NodeFacts)| {
+        let case = came().with(not_ready).with(|c| change(&mut c.nodes[1]));
+        next_of(&case, "mac-9")
+    };
+    assert_eq!(goes(|it| it.ready = false), waits_for("mac-1"));
+    assert_eq!(goes(|it| (it.ready, ()) = (false, labelled(it))), Ok(()));
+    let cordoned = |it: &mut NodeFacts| {
+        held(it);
+        it.labels.remove(names::UPGRADING_LABEL);
+    };
+    assert_eq!(goes(cordoned), Ok(()));
+    // It works, but for the cordon of people.
+    assert_eq!(goes(|it| (it.unschedulable, ()) = (true, labelled(it))), waits_for("mac-1"));
+}
+
+/// What was created after the oldest of these notes takes the place of one.
+#[test]
+fn successors_are_those_that_came_after_the_first_that_was_to_go() {
+    let of =
+        |newest| format!(r#", "machinesBefore": {{"count": 3, "newest": "{}"}}"#, created(newest));
+    let gone = |number, newest| {
+        record(number, &format!(r#", "replacementMachineSet": "win"{}"#, of(newest)))
+    };
+    let is_successor = |host_keys: Vec<(&'static str, &'static str)>, change: fn(&mut Case)| {
+        let case = came().with(not_ready).with(|c| {
+            c.nodes[1].ready = false;
+            labelled(&mut c.nodes[1]);
+            c.host_keys = host_keys;
+            c.host_keys.push(going(9));
+        });
+        next_of(&case.with(change), "mac-9") == Ok(())
+    };
+    assert!(is_successor(vec![gone(2, 1)], |_| ()));
+    assert!(!is_successor(vec![gone(2, 9)], |_| ()));
+    assert!(is_successor(vec![gone(2, 9), gone(7, 1)], |_| ()));
+    // It is still to be seen, or people made another one of its name.
+    let is_there = |c: &mut Case| {
+        c.machines.push(MachineFacts {
+            name: "mac-2".into(),
+            uid: "uid-2".into(),
+            is_deleted: true,
+            ..machine(4)
+        });
+    };
+    assert!(is_successor(vec![gone(2, 1)], is_there));
+    let joins = came().with(|c| {
+        c.machines.push(MachineFacts { name: "mac-2".into(), ..machine(4) });
+        c.nodes.push(node_of(4));
+        c.sets[0].replicas = 4;
+        // It is about to join, and one of those before it is not there.
+        (c.nodes[0].ready, c.nodes[1].ready) = (false, false);
+        (c.refused, c.claims) = (vec![], vec!["node-2"]);
+    });
+    assert_eq!(joins.permits(), "node-2");
+}
+
+/// It is in nobody's MachineSet, and people see to it.
+#[test]
+fn a_machine_that_failed_and_is_a_node_counts_among_those_out_of_order() {
+    let case = made(2).with(|c| {
+        (c.machines[1].machine_set, c.machines[1].phase) = (None, Some("Failed".into()));
+        c.nodes[1].ready = false;
+        c.sets = vec![set(1)];
+        (c.refused, c.host_keys) = (vec!["mac-1"], vec![going(1)]);
+    });
+    assert_eq!(next_of(&case, "mac-1"), waits_for("mac-2"));
+}
+
+/// The image was right for it.
+#[test]
+fn one_that_was_a_node_is_no_successor_in_vain() {
+    let case = came().with(|c| {
+        c.host_keys.extend([going(7), going(8)]);
+        c.nodes.remove(1);
+        c.unready = vec!["mac-9"];
+    });
+    assert_eq!(next_of(&case, "mac-9"), Ok(()));
+    let never = case.with(|c| joining(&mut c.machines[1]));
+    assert_eq!(next_of(&never, "mac-9"), Err(Held::SuccessorsFailed { replaced: 3 }));
+}
