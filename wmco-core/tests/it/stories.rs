@@ -400,3 +400,22 @@ fn a_node_that_people_uncordoned_keeps_its_slot_from_a_leftover_label() {
     let outcome = after(start, &events).run(ROUNDS);
     assert!(outcome.is_ok(), "{outcome:#?}");
 }
+
+#[test]
+fn what_was_replaced_in_vain_goes_on_once_a_successor_works() {
+    let start = Start { hosts: 2, budget: 1, features: 0, configured: false, sets: 3 };
+    let change = Event::Key(KeyEvent::Change);
+    let events = [
+        Event::CrashIn(0),
+        Event::FailIn(9),
+        Event::Round(0),
+        Event::Round(32),
+        Event::CrashIn(25),
+        Event::Round(32),
+        change.clone(),
+        Event::Wait,
+        change,
+    ];
+    let outcome = after(start, &events).run(3 * ROUNDS);
+    assert!(outcome.is_ok(), "{outcome:#?}");
+}

@@ -6,6 +6,7 @@ mod ledger;
 mod max_unavailable;
 mod replacements;
 mod replacing;
+mod siblings;
 
 pub(super) use hand_out::hand_out;
 pub(super) use health::Health;

@@ -9,16 +9,17 @@
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::health::{Health, works};
+use super::health::Health;
 use super::ledger::Ledger;
 use super::replacements::{Replacements, is_gone};
+use super::siblings::{Siblings, was_node};
 use crate::facts::{MachineSetFacts, NodeFacts};
 use crate::fleet::memory::UserData;
 use crate::fleet::{Assignment, Assignments, Because, Held, Intent, Memory, ReplacementPermit};
 use crate::host_record::{HostRecord, KnownHosts, RecordChange};
 use crate::limits;
 use crate::login_keys::{KeyState, LoginKeys};
-use crate::machines::{Machine, Machines, Unfit, key};
+use crate::machines::{Machine, Machines, key};
 
 /// The Machines whose hosts do not let us in, by the number of their instance.
 pub(super) struct Refusing<'a>(BTreeMap<usize, &'a Machine>);
@@ -132,39 +133,11 @@ fn set_of<'a>(machine: &Machine, machines: &'a Machines) -> Result<&'a MachineSe
 pub(super) struct Gate<'a> {
     /// The MachineSets of all Machines whose hosts refuse our key.
     sets: BTreeMap<&'a str, Siblings<'a>>,
-    /// Machines that have taken the place of those that are gone.
-    successors: BTreeSet<&'a str>,
     /// The instance with which the number of unhealthy nodes reaches the budget.
     unhealthy: Option<String>,
     memory: &'a Memory,
     hosts: &'a KnownHosts,
     keys: Option<&'a LoginKeys>,
-}
-
-/// The Machines of a MachineSet that are not being deleted.
-struct Siblings<'a> {
-    names: BTreeSet<&'a str>,
-    /// The first unhealthy Machine, which has to recover before another one is deleted. Machines that refuse our
-    /// key do not count.
-    unhealthy: Option<&'a str>,
-    /// Those that do not work now, each with its state.
-    out_of_order: Vec<(&'a str, Outage)>,
-}
-
-/// Why a Machine does not work.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-enum Outage {
-    /// It never was a node, so it may be the successor of another one.
-    NeverJoined { refuses: bool },
-    /// It was a node and waits for a disruption slot, of which there is none for it now; it may be in service meanwhile.
-    AwaitsSlot { serves: bool },
-    /// It was a node and refuses our key, and has not been ready for long or is cordoned by us, who can finish nothing
-    /// there. It waits for its own replacement.
-    Stranded,
-    /// It is a node that refuses our key, and is in service but for marks of ours, which nobody can put back.
-    Unmarked,
-    /// It was a node, and may get ready again.
-    MayRecover,
 }
 
 impl<'a> Gate<'a> {
@@ -178,18 +151,6 @@ impl<'a> Gate<'a> {
         let owner = |machine: &&'a Machine| Some(machine.facts.machine_set.as_ref()?.name.as_str());
         let sets: BTreeSet<&str> = refusing.0.values().filter_map(owner).collect();
         let refusing = refusing.names();
-        let is_about_to_go = |it: &Assignment<'_>| {
-            let is_granted = |node| health.memory.grants().has_node(node);
-            it.intent.permit().is_some() || it.node_name().is_some_and(is_granted)
-        };
-        let is_unhealthy = |sibling: &&&Machine| {
-            let name = sibling.facts.name.as_str();
-            let assignment = health.assignment(sibling, instances);
-            sibling.instance != Err(Unfit::Ignored)
-                && !refusing.contains(name)
-                && !assignment
-                    .is_some_and(|it| health.is_healthy(it) && works(it) && !is_about_to_go(it))
-        };
         let mut siblings: BTreeMap<&str, Vec<&Machine>> = BTreeMap::new();
         for machine in health.machines.iter().filter(|machine| !machine.facts.is_deleted) {
             let owner = machine.facts.machine_set.as_ref().map(|owner| owner.name.as_str());
@@ -197,19 +158,8 @@ impl<'a> Gate<'a> {
                 siblings.entry(set).or_default().push(machine);
             }
         }
-        let siblings = siblings.into_iter().map(|(set, machines)| {
-            let unhealthy = machines.iter().find(is_unhealthy);
-            let unhealthy = unhealthy.map(|machine| machine.facts.name.as_str());
-            let names = machines.iter().map(|machine| machine.facts.name.as_str()).collect();
-            let out_of_order = machines.iter().filter_map(|machine| {
-                let assignment = health.assignment(machine, instances);
-                (!health.is_working(machine, instances)).then_some(())?;
-                let refuses = refusing.contains(machine.facts.name.as_str());
-                let outage = Outage::of(machine, assignment, refuses, health);
-                Some((machine.facts.name.as_str(), outage))
-            });
-            let out_of_order = out_of_order.collect();
-            (set, Siblings { names, unhealthy, out_of_order })
+        let sets = siblings.into_iter().map(|(set, machines)| {
+            (set, Siblings::of(&machines, &refusing, &successors, health, instances))
         });
         let is_out_of_order = |other: &&Assignment<'_>| {
             let machine = health.machines.with_key(&other.address);
@@ -222,8 +172,7 @@ impl<'a> Gate<'a> {
         let mut unhealthy = instances.iter().filter(is_out_of_order);
         let unhealthy = unhealthy.nth(health.desired.budget.saturating_sub(1));
         Self {
-            sets: siblings.collect(),
-            successors,
+            sets: sets.collect(),
             unhealthy: unhealthy.map(|instance| instance.address.clone()),
             memory: health.memory,
             hosts: health.observed.hosts,
@@ -234,7 +183,7 @@ impl<'a> Gate<'a> {
     /// The MachineSet that creates the replacement, if the Machine may be deleted now.
     ///
     /// A Machine whose node holds a slot, or because of which its MachineSet holds a slot, does not wait for the
-    /// others, because they may wait for that slot; [`succession`](Self::succession) says whose turn it is.
+    /// others, because they may wait for that slot; [`succession`](Siblings::succession) says whose turn it is.
     fn set_for(
         &self,
         machine: &'a Machine,
@@ -261,12 +210,13 @@ impl<'a> Gate<'a> {
         let turn = if gone == 0 && !has_only_mark {
             Ok(())
         } else {
-            self.succession(siblings, gone > 0, machine, assignment)
+            siblings.succession(gone > 0, machine, assignment, self.memory)
         };
         let is_new = !was_node(machine) && !let_us_in(&assignment.address, self.hosts);
         let waits_for_successor = matches!(turn, Err(Held::Unhealthy { .. }));
-        if gone >= limits::FAILED_SUCCESSORS && (is_new || waits_for_successor) {
-            return Err(Held::SuccessorsFailed { replaced: gone });
+        let in_vain = gone.saturating_sub(siblings.succeeded());
+        if in_vain >= limits::FAILED_SUCCESSORS && (is_new || waits_for_successor) {
+            return Err(Held::SuccessorsFailed { replaced: in_vain });
         }
         match siblings.names.len().cmp(&set.replicas) {
             Ordering::Greater => return Err(Held::TooMany),
@@ -282,92 +232,9 @@ impl<'a> Gate<'a> {
         if holds_slot || replaced.waits_for(assignment, health).is_some() {
             return Ok(set);
         }
-        let first = siblings.unhealthy.map(key).or_else(|| self.unhealthy.clone());
+        let first = siblings.first_unhealthy().map(key).or_else(|| self.unhealthy.clone());
         first.map_or(Ok(set), |first| Err(Held::Unhealthy { first }))
     }
-
-    /// Whether a Machine has taken the place of one that is gone, and does not work: it is out of service by us, or has
-    /// not been ready for long. Any other one may have worked a moment ago.
-    fn has_not_succeeded(&self, machine: &Machine, assignment: &Assignment<'_>) -> bool {
-        let name = machine.facts.name.as_str();
-        let is_held =
-            |node: &NodeFacts| (node.holds_slot() || node.is_cordoned_by_us()) && !node.serves();
-        let is_out = assignment.node.is_some_and(is_held) || self.memory.is_unready(name);
-        self.successors.contains(name) && !works(assignment) && is_out
-    }
-
-    /// Whether it is a Machine's turn while another one of its MachineSet is gone and not all work.
-    ///
-    /// One that never was a node may go at any time: it may be the successor, and nobody misses it. So may a successor
-    /// that does not work: the others wait for it. Any other one waits until each of the others works or waits for its
-    /// own replacement, so that no two are gone. One that is not ready may get ready again for a while: its kubelet may
-    /// only have lost the API server for a moment. A missing mark says nothing, because the host itself may write it; but
-    /// what is in service waits for a successor without it.
-    fn succession(
-        &self,
-        siblings: &Siblings<'_>,
-        is_any_gone: bool,
-        machine: &Machine,
-        assignment: &Assignment<'_>,
-    ) -> Result<(), Held> {
-        let own = machine.facts.name.as_str();
-        if !was_node(machine) || self.has_not_succeeded(machine, assignment) {
-            return Ok(());
-        }
-        let is_ready = assignment.node.is_some_and(|node| node.ready);
-        let holds_slot = assignment.node.is_some_and(NodeFacts::holds_slot);
-        let is_cordoned = assignment.node.is_some_and(NodeFacts::is_cordoned_by_us);
-        let is_untouched = is_ready && !holds_slot && !is_cordoned;
-        let serves = assignment.node.is_some_and(NodeFacts::serves);
-        let is_successor = |name: &str| self.successors.contains(name);
-        let is_in_the_way = |(name, outage): &&(&str, Outage)| match outage {
-            Outage::MayRecover => true,
-            // While none is gone, only one with a mark asks: the other would wait for its slot, and nobody misses it.
-            Outage::NeverJoined { refuses } => is_any_gone || !refuses,
-            // It serves, and waits for a slot that this one holds up.
-            Outage::AwaitsSlot { serves: true } if is_successor(own) || !serves => false,
-            Outage::AwaitsSlot { .. } => !holds_slot,
-            Outage::Stranded => is_untouched,
-            Outage::Unmarked => is_untouched && is_successor(name) && !is_successor(own),
-        };
-        let mut others = siblings.out_of_order.iter().filter(|(name, _)| *name != own);
-        if let Some((first, _)) = others.find(is_in_the_way) {
-            return Err(Held::Unhealthy { first: key(first) });
-        }
-        let may_recover = !is_ready && !holds_slot && !self.memory.is_unready(own);
-        if may_recover { Err(Held::MayRecover) } else { Ok(()) }
-    }
-}
-
-impl Outage {
-    fn of(
-        machine: &Machine,
-        assignment: Option<&Assignment<'_>>,
-        refuses: bool,
-        health: &Health<'_>,
-    ) -> Self {
-        let node = assignment.and_then(Assignment::node_name);
-        let has_permit = assignment.is_some_and(|it| it.intent.permit().is_some());
-        let facts = assignment.and_then(|it| it.node);
-        let is_cordoned = facts.is_some_and(NodeFacts::is_cordoned_by_us);
-        if !was_node(machine) {
-            Self::NeverJoined { refuses }
-        } else if refuses && (is_cordoned || health.memory.is_unready(&machine.facts.name)) {
-            Self::Stranded
-        } else if refuses && facts.is_some_and(|node| node.ready) {
-            Self::Unmarked
-        } else if node.is_some_and(|node| health.observed.claims.contains(node)) && !has_permit {
-            Self::AwaitsSlot { serves: facts.is_some_and(NodeFacts::serves) }
-        } else {
-            Self::MayRecover
-        }
-    }
-}
-
-/// Whether a Machine has been a node, which the Machine API knows even if all records are lost. One that only let us in
-/// never was in service; one that runs and refers to no node is left.
-fn was_node(machine: &Machine) -> bool {
-    machine.facts.node.is_some()
 }
 
 /// Whether the host of a Machine, by its key, let us in.

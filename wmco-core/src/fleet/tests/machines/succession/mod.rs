@@ -193,6 +193,13 @@ succession! {
             let mark = (names::CORDONED_ANNOTATION.to_owned(), names::CORDONED_BY_US.to_owned());
             c.nodes[0].annotations.extend([mark]);
         }), "mac-1" => Ok(());
+    fn one_that_is_cordoned_waits_for_one_that_is_about_to_go: succeeded().with(successor_refuses)
+        .with(key_of_successor_is_lost)
+        .with(|c| {
+            let mark = (names::CORDONED_ANNOTATION.to_owned(), names::CORDONED_BY_US.to_owned());
+            c.nodes[0].annotations.extend([mark]);
+            c.granted = vec!["node-3"];
+        }), "mac-1" => waits_for("mac-3");
     fn two_successors_that_only_lack_marks_wait_for_none_of_both: succeeded().with(successor_refuses)
         .with(key_of_successor_is_lost)
         .with(|c| {

@@ -20,6 +20,22 @@ fn one_waits_for_a_sibling_that_is_about_to_go_out_of_service() {
     assert_eq!(next_of(&granted, "mac-1"), waits_for("mac-2"));
 }
 
+/// It does not ask whether all are healthy, since they may wait for its slot. This one waits for none.
+#[test]
+fn one_with_a_mark_that_serves_waits_for_a_sibling_that_is_about_to_go() {
+    let asks = put_back().with(|c| (c.budget, c.claims) = (2, vec!["node-2"]));
+    assert_eq!(asks.permits(), "node-2");
+    assert_eq!(next_of(&asks, "mac-1"), waits_for("mac-2"));
+    let granted = asks.with(|c| (c.granted, c.claims) = (vec!["node-2"], vec![]));
+    assert_eq!(next_of(&granted, "mac-1"), waits_for("mac-2"));
+    // One that refuses us cannot make use of it.
+    let refuses = granted.with(|c| {
+        c.refused.push("mac-2");
+        c.host_keys.push(going(2));
+    });
+    assert_eq!(next_of(&refuses, "mac-2"), goes_first("mac-1"));
+}
+
 fn joining(machine: &mut MachineFacts) {
     (machine.node, machine.phase) = (None, Some("Provisioned".into()));
 }
@@ -206,4 +222,21 @@ fn one_that_was_a_node_is_no_successor_in_vain() {
     assert_eq!(next_of(&case, "mac-9"), Ok(()));
     let never = case.with(|c| joining(&mut c.machines[1]));
     assert_eq!(next_of(&never, "mac-9"), Err(Held::SuccessorsFailed { replaced: 3 }));
+}
+
+/// Of as many as are gone some have a successor that works; of the others three may be in vain.
+#[test]
+fn what_has_a_successor_that_works_was_not_in_vain() {
+    let case = two_to_come().with(|c| {
+        c.refused = vec!["mac-5"];
+        c.host_keys.extend([going(5), going(7)]);
+    });
+    assert_eq!(next_of(&case, "mac-5"), Ok(()));
+    let another = case.with(|c| c.host_keys.push(going(8)));
+    assert_eq!(next_of(&another, "mac-5"), Err(Held::SuccessorsFailed { replaced: 3 }));
+    let outdated = another.with(|c| {
+        c.host_keys.pop();
+        c.nodes[1].annotations.insert(names::VERSION_ANNOTATION.into(), "1.0.0".into());
+    });
+    assert_eq!(next_of(&outdated, "mac-5"), Ok(()));
 }
