@@ -28,6 +28,12 @@ fn one_with_a_mark_that_serves_waits_for_a_sibling_that_is_about_to_go() {
     assert_eq!(next_of(&asks, "mac-1"), waits_for("mac-2"));
     let granted = asks.with(|c| (c.granted, c.claims) = (vec!["node-2"], vec![]));
     assert_eq!(next_of(&granted, "mac-1"), waits_for("mac-2"));
+    // An upgrade waits for the slot that the mark takes.
+    let outdated = granted.clone().with(|c| {
+        c.granted.clear();
+        c.nodes[1].annotations.insert(names::VERSION_ANNOTATION.into(), "1.0.0".into());
+    });
+    assert_eq!(next_of(&outdated, "mac-1"), Ok(()));
     // One that refuses us cannot make use of it.
     let refuses = granted.with(|c| {
         c.refused.push("mac-2");
@@ -239,4 +245,6 @@ fn what_has_a_successor_that_works_was_not_in_vain() {
         c.nodes[1].annotations.insert(names::VERSION_ANNOTATION.into(), "1.0.0".into());
     });
     assert_eq!(next_of(&outdated, "mac-5"), Ok(()));
+    let has_permit = outdated.with(|c| c.granted = vec!["node-2"]);
+    assert_eq!(next_of(&has_permit, "mac-5"), Ok(()));
 }
