@@ -72,7 +72,7 @@ pub enum Because {
     RecordDue,
     /// It is no longer listed and has no record, and another Node has its address, so it is unknown which host to
     /// clean.
-    #[error("it is not listed, but node {node} shows its address, too")]
+    #[error("it is not listed, but its address is that of node {node}, too")]
     AddressShared {
         /// That Node's name.
         node: String,
@@ -159,11 +159,11 @@ pub enum Held {
     /// The user data of new Machines were written a moment ago, and whoever changed them may do so again.
     #[error("the user data of new machines were written a moment ago, and may be changed again")]
     UserDataFresh,
-    /// Several Machines of its MachineSet were replaced, and the set has not been healthy since: another one would
-    /// refuse our key, too.
-    #[error("{replaced} of its machineset were replaced and none of them works")]
+    /// Several Machines of its MachineSet were replaced, and have no successor that works: another one would refuse our
+    /// key, too.
+    #[error("{replaced} of its machineset were replaced, and have no successor that works")]
     SuccessorsFailed {
-        /// Number of replaced Machines.
+        /// Number of these.
         replaced: usize,
     },
     /// Its MachineSet has too many Machines.
@@ -172,8 +172,11 @@ pub enum Held {
     /// Its MachineSet has too few Machines.
     #[error("its machineset lacks machines")]
     TooFew,
-    /// Other Machines are not ready, or do not run the operator's version.
-    #[error("{} is not in service with the operator's version", Called(.first))]
+    /// Other Machines are not ready, do not run the operator's version, or have a permit.
+    #[error(
+        "{} is not in service with the operator's version, or about to go out of service",
+        Called(.first)
+    )]
     Unhealthy {
         /// Address or Machine of the first of them.
         first: String,

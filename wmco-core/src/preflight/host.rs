@@ -258,7 +258,7 @@ fn other_machine(seen: &HostSeen<'_>) -> Option<Finding> {
         AskedBy::Machine => (
             "",
             "wait until its Machine and the node show the same address, restart the kubelet if it shows an old one, or \
-             delete the Machine, whose MachineSet makes another one"
+             delete the Machine, so that its MachineSet, if it has one, makes another"
                 .to_owned(),
         ),
     };

@@ -17,7 +17,7 @@ const SHOWN: usize = 5;
 pub enum Hold {
     /// It may be taken out of service, and has no label yet.
     Granted,
-    /// It has the label, and the operator works on it.
+    /// It has the label, and a worker of the operator sees to its host.
     Worked,
     /// It has the label, and is left alone.
     Left,
@@ -41,7 +41,7 @@ impl Hold {
                     "{noun} {shown}{more} {holds} and is about to go out of service: see what is told of it"
                 );
             }
-            Self::Worked => format!(" while {its} host is worked on"),
+            Self::Worked => format!(" until {its} host is done"),
             Self::Left => ", and nothing is done there now".to_owned(),
         };
         format!(

@@ -98,8 +98,9 @@ pub enum Notice {
     /// A host is not known to accept the next key, so the current key stays on all hosts.
     #[error(
         "{} is not known to let the key of `{NEXT_PRIVATE_KEY_KEY}` in, so the current one stays on all hosts; see what else \
-         is told of it, remove its entry if its host is gone, or give it up if nobody lists it",
-        Called(.address)
+         is told of it, or {}",
+        Called(.address),
+        if_it_is_gone(.address)
     )]
     KeyNotProven {
         /// Address or Machine of the instance.
@@ -313,6 +314,13 @@ fn keeps_slot(node: Option<&str>) -> String {
 
 fn then(next_step: Option<String>) -> String {
     next_step.map(|step| format!("; {step}")).unwrap_or_default()
+}
+
+fn if_it_is_gone(instance: &str) -> &'static str {
+    match machines::name_in(instance) {
+        Some(_) => "delete the machine if its host is gone",
+        None => "remove its entry if its host is gone, and give it up if nobody lists it",
+    }
 }
 
 fn may_stay_on(hosts: &BTreeSet<String>) -> String {

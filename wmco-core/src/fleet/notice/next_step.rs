@@ -80,7 +80,7 @@ pub(super) fn next_step(because: &Because, node: Option<&str>) -> Option<String>
                     .to_owned()
             }
             Held::TooMany | Held::TooFew => "it goes on when that is over".to_owned(),
-            Held::Unhealthy { first } => format!("see why {} is not", Called(first)),
+            Held::Unhealthy { first } => format!("see what is told of {}", Called(first)),
             Held::ReplacedFirst { first } => format!("see why {} is not yet", Called(first)),
             Held::MayRecover => "see why its node is not ready".to_owned(),
             Held::Budget => {

@@ -456,7 +456,7 @@ rows! { lines:
     }.with(from_go).with(|c| {
         foreign(&mut c.nodes[1]);
         c.nodes[1].addresses.push("10.0.0.1".into());
-    }) => "10.0.0.1: leave (node win-1), because it is not listed, but node win-2 shows its address, too";
+    }) => "10.0.0.1: leave (node win-1), because it is not listed, but its address is that of node win-2, too";
     absent_list: Case { nodes: vec![node(1)], list_absent: true, ..Case::default() }
         => "10.0.0.1: leave (node win-1), because the list of instances is absent";
     host_whose_entry_went_before_its_node_came: Case { host_keys: vec![TOUCHED], ..Case::default() }

@@ -33,7 +33,7 @@ rows! { told:
     }.with(from_go).with(|c| {
         foreign(&mut c.nodes[1]);
         c.nodes[1].addresses.push("10.0.0.1".into());
-    }) => "10.0.0.1 is left alone, because it is not listed, but node win-2 shows its address, too; \
+    }) => "10.0.0.1 is left alone, because it is not listed, but its address is that of node win-2, too; \
            delete node win-1 or win-2, whichever has no host any more";
     host_that_is_listed_twice: Case {
         listed: vec![Listed { address: "win-1.example".into(), ..entry(1) }, entry(1)],

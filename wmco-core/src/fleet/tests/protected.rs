@@ -379,7 +379,7 @@ rows! { lines:
         ("10.0.0.1_host", r#"{"ipv4": "10.0.0.1", "node": "win-9", "pinned": "x"}"#),
     ]).with(from_go)
         => "10.0.0.1: remove, because it is no longer listed\n\
-            10.0.0.1: leave (node win-1), because it is not listed, but node win-9 shows its address, too";
+            10.0.0.1: leave (node win-1), because it is not listed, but its address is that of node win-9, too";
     node_at_the_address_of_another_one_that_left: known(vec![], &[
         ("10.0.0.1_host", r#"{"ipv4": "10.0.0.1", "node": "win-9", "pinned": "x"}"#),
     ]).with(|c| c.nodes[0].annotations.clear())

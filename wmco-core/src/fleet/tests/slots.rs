@@ -56,7 +56,7 @@ fn each_node_that_waits_is_told_since_when_and_what_frees_a_slot() {
             told[1].to_string(),
             format!(
                 "waits since 2026-03-02T10:00:00Z for a slot of the disruption budget; node win-9 holds one by its label \
-                 {} while its host is worked on: see what is told of it, and if the host is gone delete the node, or \
+                 {} until its host is done: see what is told of it, and if the host is gone delete the node, or \
                  take the label off",
                 names::UPGRADING_LABEL
             )
@@ -78,7 +78,7 @@ fn who_waits_for_a_slot_and_who_holds_it_is_told() {
     assert_eq!(
         awaited(&case).to_string(),
         words(&format!(
-            "win-9 holds one by its label {} while its host is worked on: see what is told of it, and if the host is \
+            "win-9 holds one by its label {} until its host is done: see what is told of it, and if the host is \
              gone delete the node, or take the label off",
             names::UPGRADING_LABEL
         ))

@@ -81,7 +81,8 @@ fn every_host_that_we_may_have_to_log_in_to_holds_it_up() {
     waits_for(&with("10.0.0.9_host", LOGGED_IN).with(|c| c.list_absent = true), &["10.0.0.9"]);
     let told = with("10.0.0.9_host", LOGGED_IN).told();
     assert!(
-        told.contains("10.0.0.9 is not known to let the key of `private-key-next.pem` in"),
+        told.contains("10.0.0.9 is not known to let the key of `private-key-next.pem` in")
+            && told.contains("remove its entry if its host is gone, and give it up if nobody"),
         "{told}"
     );
 }
@@ -207,6 +208,8 @@ fn who_holds_it_up_is_told_on_its_machine() {
         assert_eq!(notice.machine(), Some("mac-1"));
         assert_eq!(notice.reason(), events::MACHINE_SETUP_FAILURE);
         assert_eq!(notice.patience(), limits::ROTATION_PATIENCE);
+        let told = notice.to_string();
+        assert!(told.ends_with("delete the machine if its host is gone"), "{told}");
     });
 }
 
