@@ -15,10 +15,10 @@ use super::replacements::{Replacements, is_gone};
 use super::siblings::{Siblings, was_node};
 use crate::facts::{MachineSetFacts, NodeFacts};
 use crate::fleet::memory::UserData;
-use crate::fleet::{Assignment, Assignments, Because, Held, Intent, Memory, ReplacementPermit};
+use crate::fleet::{Assignment, Assignments, Because, Held, Intent, ReplacementPermit};
 use crate::host_record::{HostRecord, KnownHosts, RecordChange};
 use crate::limits;
-use crate::login_keys::{KeyState, LoginKeys};
+use crate::login_keys::KeyState;
 use crate::machines::{Machine, Machines, key};
 
 /// The Machines whose hosts do not let us in, by the number of their instance.
@@ -135,9 +135,6 @@ pub(super) struct Gate<'a> {
     sets: BTreeMap<&'a str, Siblings<'a>>,
     /// The instance with which the number of unhealthy nodes reaches the budget.
     unhealthy: Option<String>,
-    memory: &'a Memory,
-    hosts: &'a KnownHosts,
-    keys: Option<&'a LoginKeys>,
 }
 
 impl<'a> Gate<'a> {
@@ -171,13 +168,7 @@ impl<'a> Gate<'a> {
         };
         let mut unhealthy = instances.iter().filter(is_out_of_order);
         let unhealthy = unhealthy.nth(health.desired.budget.saturating_sub(1));
-        Self {
-            sets: sets.collect(),
-            unhealthy: unhealthy.map(|instance| instance.address.clone()),
-            memory: health.memory,
-            hosts: health.observed.hosts,
-            keys: health.desired.keys,
-        }
+        Self { sets: sets.collect(), unhealthy: unhealthy.map(|instance| instance.address.clone()) }
     }
 
     /// The MachineSet that creates the replacement, if the Machine may be deleted now.
@@ -192,11 +183,12 @@ impl<'a> Gate<'a> {
         replaced: &Replacements,
     ) -> Result<&'a MachineSetFacts, Held> {
         let set = set_of(machine, health.machines)?;
-        let record = self.hosts.record(&assignment.address);
-        if let Some(KeyState::Lost { key }) = self.keys.map(|keys| keys.state(record)) {
+        let Health { desired, observed, memory, .. } = *health;
+        let record = observed.hosts.record(&assignment.address);
+        if let Some(KeyState::Lost { key }) = desired.keys.map(|keys| keys.state(record)) {
             return Err(Held::KeyLost { key });
         }
-        match self.memory.user_data() {
+        match memory.user_data() {
             UserData::Due => return Err(Held::UserDataDue),
             UserData::Fresh => return Err(Held::UserDataFresh),
             UserData::Settled => {}
@@ -210,9 +202,9 @@ impl<'a> Gate<'a> {
         let turn = if gone == 0 && !has_only_mark {
             Ok(())
         } else {
-            siblings.succession(gone > 0, machine, assignment, self.memory)
+            siblings.succession(gone > 0, machine, assignment, memory)
         };
-        let is_new = !was_node(machine) && !let_us_in(&assignment.address, self.hosts);
+        let is_new = !was_node(machine) && !let_us_in(&assignment.address, observed.hosts);
         let waits_for_successor = matches!(turn, Err(Held::Unhealthy { .. }));
         let in_vain = gone.saturating_sub(siblings.succeeded());
         if in_vain >= limits::FAILED_SUCCESSORS && (is_new || waits_for_successor) {
