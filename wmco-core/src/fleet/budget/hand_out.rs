@@ -67,7 +67,7 @@ pub(in crate::fleet) fn hand_out<'a, 'b: 'a>(
             }
             Rank::Machine { .. } => {
                 let gate = gate.get_or_insert_with(|| {
-                    Gate::of(health, &refusing, replaced.successors(health), &out.instances)
+                    Gate::of(health, &refusing, &replaced.successors(health), &out.instances)
                 });
                 replacing::decide(number, gate, health, &mut replaced, &mut ledger, out);
             }

@@ -142,7 +142,7 @@ impl<'a> Gate<'a> {
     pub(in crate::fleet) fn of(
         health: &Health<'a>,
         refusing: &Refusing<'a>,
-        successors: BTreeSet<&'a str>,
+        successors: &BTreeSet<&'a str>,
         instances: &[Assignment<'a>],
     ) -> Self {
         let owner = |machine: &&'a Machine| Some(machine.facts.machine_set.as_ref()?.name.as_str());
@@ -156,7 +156,7 @@ impl<'a> Gate<'a> {
             }
         }
         let sets = siblings.into_iter().map(|(set, machines)| {
-            (set, Siblings::of(&machines, &refusing, &successors, health, instances))
+            (set, Siblings::of(&machines, &refusing, successors, health, instances))
         });
         let is_out_of_order = |other: &&Assignment<'_>| {
             let machine = health.machines.with_key(&other.address);
