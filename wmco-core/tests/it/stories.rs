@@ -412,7 +412,7 @@ fn what_was_replaced_in_vain_goes_on_once_a_successor_works() {
         Event::Round(32),
         Event::CrashIn(25),
         Event::Round(32),
-        change.clone(),
+        change,
         Event::Wait,
         change,
     ];
