@@ -14,15 +14,14 @@ use crate::fleet::identity::MachineIndex;
 use crate::fleet::{Assignment, Because, DisruptionPermit, Intent, Observed};
 
 /// The lines, and the budget for them.
+#[derive(Default)]
 pub(super) struct Ledger<'a> {
     budget: usize,
-    /// Nodes that are out of service because of us, or have a permit and are still in service.
-    out: BTreeSet<&'a str>,
-    /// Nodes with a mark that serve all the same: the mark was left over or set by a predecessor, or people took our cordon
-    /// off. Each keeps a slot until the mark is gone, but more marks than slots do not disrupt more nodes.
-    marked: BTreeSet<&'a str>,
-    /// Those of them that we have cordoned: what was begun there goes on before work begins at another mark.
-    begun: BTreeSet<&'a str>,
+    /// Nodes with a mark or a permit. Each keeps its slot until the mark is gone, but more marks than slots do not disrupt
+    /// more nodes.
+    phases: BTreeMap<&'a str, Phase>,
+    /// Number of these nodes in each phase.
+    numbers: BTreeMap<Phase, usize>,
     /// Number of further lines: of Machines that are to go and have no Node, and of permits beyond the budget, as after it
     /// was lowered. These end before their nodes are out of service.
     further: usize,
@@ -39,11 +38,14 @@ struct Places {
     out: usize,
 }
 
-/// How far the disruption of a node is.
+/// How far the disruption of a node is. What is further goes first, and leaves room for less.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub(super) enum Phase {
+    /// It is out of service because of us, or has a permit and is still in service.
     Out,
+    /// We cordoned it, and it serves all the same, because people took the cordon off.
     Begun,
+    /// It serves, and has a mark that was left over or set by a predecessor.
     Marked,
     InService,
 }
@@ -56,33 +58,31 @@ impl<'a> Ledger<'a> {
         marked: &[&'a NodeFacts],
         instances: &[Assignment<'a>],
     ) -> Self {
-        let budget = health.desired.budget;
-        let name = |node: &&'a NodeFacts| node.name.as_str();
-        let (out, marked): (Vec<_>, Vec<_>) =
-            marked.iter().copied().partition(|node| node.is_out_of_service());
-        let out: BTreeSet<&str> = out.iter().map(name).collect();
-        let is_granted = |node: &&str| health.memory.grants().has_node(node);
-        let all = health.observed.nodes.iter().map(|node| node.name.as_str());
-        let granted: BTreeSet<&str> = all.filter(is_granted).collect();
-        let mut places: BTreeMap<String, Places> = BTreeMap::new();
-        for (_, set) in replaced.iter() {
-            places.entry(set.to_owned()).or_default().gone += 1;
+        let mut ledger = Self { budget: health.desired.budget, ..Self::default() };
+        for node in marked {
+            ledger.enter(&node.name, Phase::of(node));
         }
-        let room = budget.saturating_sub(out.len() + replaced.count());
-        let further = granted.len().saturating_sub(room);
-        let out: BTreeSet<&str> = out.into_iter().chain(granted.into_iter().take(room)).collect();
-        let is_out = |it: &&Assignment<'_>| it.node_name().is_some_and(|node| out.contains(node));
-        for instance in instances.iter().filter(is_out).filter(|it| !is_configured(it)) {
+        for (_, set) in replaced.iter() {
+            ledger.places.entry(set.to_owned()).or_default().gone += 1;
+        }
+        let all = health.observed.nodes.iter().map(|node| node.name.as_str());
+        let granted: BTreeSet<&str> =
+            all.filter(|node| health.memory.grants().has_node(node)).collect();
+        let room = ledger.budget.saturating_sub(ledger.lines(Phase::Begun));
+        ledger.further = granted.len().saturating_sub(room);
+        for node in granted.into_iter().take(room) {
+            ledger.enter(node, Phase::Out);
+        }
+        for instance in instances {
+            if ledger.phase(instance.node_name()) != Phase::Out || is_configured(instance) {
+                continue;
+            }
             let set = replaced.waits_for(instance, health);
-            if let Some(places) = set.and_then(|set| places.get_mut(set)) {
+            if let Some(places) = set.and_then(|set| ledger.places.get_mut(set)) {
                 places.out += 1;
             }
         }
-        let is_in = |node: &&&NodeFacts| !out.contains(node.name.as_str());
-        let begun = marked.iter().filter(|node| node.is_cordoned_by_us()).filter(is_in);
-        let begun = begun.map(name).collect();
-        let marked = marked.iter().filter(is_in).map(name).collect();
-        Self { budget, out, marked, begun, further, places }
+        ledger
     }
 
     /// Gives a permit to the node of an instance that asks for one, if there is room. In a cluster that is `blocked` only
@@ -110,15 +110,12 @@ impl<'a> Ledger<'a> {
     ///
     /// A mark does not tell whether its node fills a place. As many do as there are lines beyond the budget.
     pub(super) fn admit(&mut self, node: Option<&'a str>, fills: Option<&str>) -> bool {
-        let gone: usize = self.places.values().map(|places| places.gone).sum();
-        let lines = self.out.len() + self.further + gone;
-        let has_room = match self.phase(node) {
-            Phase::Out => return true,
-            Phase::Begun => lines < self.budget,
-            Phase::Marked => lines + self.begun.len() < self.budget,
-            Phase::InService => lines + self.marked.len() < self.budget,
-        };
-        let beyond = lines.saturating_sub(self.budget);
+        let phase = self.phase(node);
+        if phase == Phase::Out {
+            return true;
+        }
+        let has_room = self.lines(phase) < self.budget;
+        let beyond = self.lines(Phase::Begun).saturating_sub(self.budget);
         let places = fills.and_then(|set| self.places.get_mut(set));
         let has_place = places.as_ref().is_some_and(|it| it.out.min(beyond) < it.gone);
         if !has_room && !has_place {
@@ -128,22 +125,37 @@ impl<'a> Ledger<'a> {
             places.out += 1;
         }
         match node {
-            Some(node) => {
-                self.marked.remove(node);
-                self.begun.remove(node);
-                self.out.insert(node);
-            }
+            Some(node) => self.enter(node, Phase::Out),
             None => self.further += 1,
         }
         true
     }
 
+    fn enter(&mut self, node: &'a str, phase: Phase) {
+        *self.numbers.entry(phase).or_default() += 1;
+        if let Some(before) = self.phases.insert(node, phase) {
+            self.numbers.entry(before).and_modify(|number| *number -= 1);
+        }
+    }
+
+    /// Number of lines that are further than `phase`.
+    fn lines(&self, phase: Phase) -> usize {
+        let nodes: usize = self.numbers.range(..phase).map(|(_, number)| number).sum();
+        let gone: usize = self.places.values().map(|places| places.gone).sum();
+        nodes + self.further + gone
+    }
+
     pub(super) fn phase(&self, node: Option<&str>) -> Phase {
-        match node {
-            Some(node) if self.out.contains(node) => Phase::Out,
-            Some(node) if self.begun.contains(node) => Phase::Begun,
-            Some(node) if self.marked.contains(node) => Phase::Marked,
-            Some(_) | None => Phase::InService,
+        node.and_then(|node| self.phases.get(node)).copied().unwrap_or(Phase::InService)
+    }
+}
+
+impl Phase {
+    fn of(marked: &NodeFacts) -> Self {
+        match marked.is_cordoned_by_us() {
+            _ if marked.is_out_of_service() => Self::Out,
+            true => Self::Begun,
+            false => Self::Marked,
         }
     }
 }

@@ -84,11 +84,6 @@ impl Replacements {
         begun
     }
 
-    /// Number of slots that replacements hold.
-    pub(super) fn count(&self) -> usize {
-        self.0.len()
-    }
-
     /// The MachineSet that holds a slot until this instance, which does not work now, works.
     pub(super) fn waits_for<'a>(
         &self,
