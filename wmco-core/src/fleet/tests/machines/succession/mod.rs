@@ -232,6 +232,13 @@ fn a_successor_gets_the_slot_of_its_machineset_beside_a_sibling_that_holds_its_o
     assert_eq!(successor_asks_beside_a_holder().permits(), "node-2");
     // With one slot in all, the sibling fills the place.
     assert_eq!(successor_asks_beside_a_holder().with(|c| c.budget = 1).permits(), "");
+    // A leftover mark takes nothing from it.
+    let leftover = successor_asks_beside_a_holder().with(|c| {
+        c.listed = vec![entry(1)];
+        c.nodes.push(node(1));
+        c.nodes.iter_mut().filter(|node| node.name == "win-1").for_each(labelled);
+    });
+    assert_eq!(leftover.permits(), "node-2");
     // What is held beyond the budget by nodes of others takes nothing from the MachineSet.
     let others = successor_asks_beside_a_holder().with(|c| {
         c.nodes[0].ready = true;
