@@ -315,7 +315,7 @@ fn a_machine_that_would_be_replaced_and_one_that_would_be_kept_are_told_apart() 
         (
             "three were replaced in vain",
             two.replace("status: \"True\"", "status: Unknown") + &set(2, ours) + &gone(3),
-            vec!["because 3 of its machineset were replaced and none of them works"; 2],
+            vec!["because 3 of its machineset were replaced, and have no successor that works"; 2],
         ),
     ] {
         let list = "---\nkind: ConfigMap\nmetadata: {name: windows-instances}\n";

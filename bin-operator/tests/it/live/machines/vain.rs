@@ -49,7 +49,7 @@ async fn one_machine_is_gone_and_the_other_waits_for_a_successor_that_works() {
     // Its successors are made anew as well, until three were in vain.
     until(|| {
         let held = notes(&stage, events::MACHINE_DELETION_RESTRICTED);
-        held.iter().any(|note| note.contains("none of them works")).then_some(())
+        held.iter().any(|note| note.contains("have no successor that works")).then_some(())
     })
     .await;
     running.stop().await.unwrap();
