@@ -126,6 +126,9 @@ impl Worker {
                 // Nobody wants it any more, and the next worker may begin.
                 return Ok(());
             }
+            if !step.is_permitted_in(&self.inputs.borrow().instance) {
+                return Ok(());
+            }
             let (works, looks) = (self.executor.works.clone(), step.action.looks());
             let address = &inputs.instance.address;
             works.update(address, |state| state.begins(looks));

@@ -98,8 +98,9 @@ pub enum Because {
         /// The entry's address.
         address: String,
     },
-    /// A host that is to be removed, or may be listed, has a record with its Machine's address.
-    #[error("host {address}, which is on record and not listed, has its address")]
+    /// It may be the host of this record, which is not listed: by its address, or because its Node says that it was made from
+    /// that one.
+    #[error("host {address}, which is on record and not listed, may be its own")]
     AddressOnRecord {
         /// The address under which that host was listed.
         address: String,

@@ -166,8 +166,9 @@ impl<'a> Leaving<'a, '_> {
             (None, Some(_)) => None,
             (None, None) => return None,
         };
+        let is_there = |name: &String| self.observed.nodes.iter().any(|node| node.name == *name);
         let shared = |node| Because::AddressShared { node };
-        Some(node.map_or_else(|| self.may_be(address), shared))
+        Some(node.filter(is_there).map_or_else(|| self.may_be(address), shared))
     }
 
     /// It may be the host at this address, which is listed or on record.

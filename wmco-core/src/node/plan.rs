@@ -7,11 +7,13 @@ use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use super::inputs::InstanceInputs;
 use super::search::NodeSearch;
 use super::work::HostWork;
 use crate::digest::Sha256;
 use crate::facts::{DrainNotice, PodFacts};
 use crate::fleet::{DisruptionPermit, ReplacementPermit};
+use crate::names;
 use crate::protocol::{AgentLocation, RebootReason, RootAccess};
 
 /// Steps to take now, in order, and when to decide again.
@@ -270,6 +272,20 @@ impl Step {
     /// Whether it brings its instance further, beyond a look and beyond metadata that somebody changed.
     pub fn is_work(&self) -> bool {
         !self.action.looks() && self.because != Because::MetadataDiffers
+    }
+
+    /// Whether it may be taken though the plan is older than `inputs`. What takes a slot needs a permit at that moment: the
+    /// steps before it may have lasted, and the permit may be another node's by now.
+    pub fn is_permitted_in(&self, inputs: &InstanceInputs) -> bool {
+        let takes_slot = |patch: &NodePatch| {
+            patch.labels.get(names::UPGRADING_LABEL).is_some_and(Option::is_some)
+        };
+        match &self.action {
+            Action::PatchNode(patch) if takes_slot(patch) => {
+                inputs.desired.intent.permit().is_some()
+            }
+            _ => true,
+        }
     }
 }
 

@@ -97,8 +97,8 @@ impl Replacements {
         self.0.values().any(|held| held.set == set).then_some(set)
     }
 
-    /// The Machines that may fill the place of one that is gone: successors, those that have been unready for long, and
-    /// once all successors work any other one. One that only lacks a mark, or is not ready for a moment, does not go
+    /// The Machines that may fill the place of one that is gone: successors, those that have been unready for long or that
+    /// we have cordoned, and once all successors work any other one. One that only lacks a mark, or is not ready for a moment, does not go
     /// out of service while another one is gone. Where nobody noted which are successors, all may.
     pub(super) fn stand_ins<'a>(
         &self,
@@ -107,12 +107,18 @@ impl Replacements {
     ) -> BTreeSet<&'a str> {
         let memory = health.memory;
         let works = |machine: &&Machine| health.is_working(machine, instances);
+        let is_cordoned = |it: &Assignment<'_>| {
+            it.node.is_some_and(|node| node.is_cordoned_by_us() && !node.serves())
+        };
         let of_set = |(set, since): (&str, Option<Timestamp>)| -> Vec<&'a str> {
             let came = move |machine: &Machine| since.is_none_or(|_| machine.facts.created > since);
             let successors = health.of_set(set).filter(|machine| came(machine));
             let is_over = successors.filter(works).count() >= self.awaited(set, came, health);
             let may = move |machine: &&Machine| {
-                is_over || came(machine) || memory.is_unready(&machine.facts.name)
+                is_over
+                    || came(machine)
+                    || memory.is_unready(&machine.facts.name)
+                    || health.assignment(machine, instances).is_some_and(is_cordoned)
             };
             health.of_set(set).filter(may).map(|machine| machine.facts.name.as_str()).collect()
         };

@@ -207,7 +207,8 @@ impl<'a> Gate<'a> {
         let is_new = !was_node(machine) && !let_us_in(&assignment.address, observed.hosts);
         let waits_for_successor = matches!(turn, Err(Held::Unhealthy { .. }));
         let in_vain = gone.saturating_sub(siblings.succeeded());
-        if in_vain >= limits::FAILED_SUCCESSORS && (is_new || waits_for_successor) {
+        let is_in_vain = is_new || siblings.has_only_joined(own, assignment, memory);
+        if in_vain >= limits::FAILED_SUCCESSORS && (is_in_vain || waits_for_successor) {
             return Err(Held::SuccessorsFailed { replaced: in_vain });
         }
         match siblings.names.len().cmp(&set.replicas) {

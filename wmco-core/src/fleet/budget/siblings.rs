@@ -73,6 +73,18 @@ impl<'a> Siblings<'a> {
         self.successors.len() - self.unhealthy.iter().filter(is_out).count()
     }
 
+    /// Whether a successor has become a node, and never worked.
+    pub(super) fn has_only_joined(
+        &self,
+        machine: &str,
+        assignment: &Assignment<'_>,
+        memory: &Memory,
+    ) -> bool {
+        let has_no_version = |node: &NodeFacts| node.version().is_none();
+        assignment.node.is_some_and(has_no_version)
+            && self.has_not_succeeded(machine, assignment, memory)
+    }
+
     /// Whether a Machine has taken the place of one that is gone, and does not work: it is out of service by us, or has
     /// not been ready for long. Any other one may have worked a moment ago.
     fn has_not_succeeded(
@@ -123,7 +135,8 @@ impl<'a> Siblings<'a> {
             // It serves, and waits for a slot that this one holds up.
             Outage::AwaitsSlot { serves: true } if is_successor(own) || !serves => false,
             Outage::AwaitsSlot { .. } => !holds_slot,
-            Outage::Stranded => is_untouched,
+            // While one is gone it goes in the slot of its MachineSet; else it waits for that of this one.
+            Outage::Stranded => is_untouched || is_any_gone && serves && !is_cordoned,
             Outage::Unmarked => is_untouched && is_successor(it.name) && !is_successor(own),
         };
         let mut others = self.unhealthy.iter().filter(|sibling| sibling.name != own);

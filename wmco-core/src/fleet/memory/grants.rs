@@ -8,11 +8,11 @@ use crate::fleet::{Assignments, Intent};
 use crate::limits;
 use crate::machines::Machines;
 
-/// How long an unclaimed permit counts.
+/// How long a permit counts that nobody claims, or that a pass did not give again.
 const PATIENCE: Duration = limits::CATCH_UP.unsigned_abs();
 
-/// Nodes with a permit that the watch does not show out of service yet, each with the time of its last claim of a
-/// slot, and Machines with a permit whose deletion has not. If this state is lost, one pass may disrupt as many nodes more
+/// Nodes with a permit that the watch does not show out of service yet, each with the time when it was given, or claimed as
+/// given, for the last time, and Machines with a permit whose deletion has not. If this state is lost, one pass may disrupt as many nodes more
 /// as have permits without a mark, at most the budget: the marks show the rest.
 ///
 /// Times are those of a monotonic clock with any start: a clock that can be set would drop permits too early, or
@@ -21,11 +21,14 @@ const PATIENCE: Duration = limits::CATCH_UP.unsigned_abs();
 pub(in crate::fleet) struct Grants {
     pub(super) nodes: BTreeMap<String, Duration>,
     pub(super) machines: BTreeMap<String, Duration>,
+    /// The Nodes whose permits the last pass gave.
+    pub(super) given: BTreeSet<String>,
 }
 
 impl Grants {
-    /// Drops permits whose Nodes are out of service by now, those of Machines that `machines` show deleted, and those without
-    /// a claim for [`limits::CATCH_UP`]: the mark of a worker that has just ended may still be on its way.
+    /// Drops permits whose Nodes are out of service by now, those of Machines that `machines` show deleted, and those that
+    /// were not given again or claimed for [`limits::CATCH_UP`]: the mark of a worker that has just ended, or has just lost
+    /// its permit, may still be on its way.
     pub(super) fn update(
         &mut self,
         nodes: &[NodeFacts],
@@ -39,7 +42,7 @@ impl Grants {
             return;
         }
         for (name, claimed) in &mut self.nodes {
-            if claims.contains(name) {
+            if claims.contains(name) && self.given.contains(name) {
                 *claimed = now;
             }
         }
@@ -51,10 +54,12 @@ impl Grants {
 
     /// Records the permits of a pass.
     pub(super) fn note(&mut self, out: &Assignments<'_>, now: Duration) {
+        self.given.clear();
         for instance in &out.instances {
             match &instance.intent {
                 Intent::Configure(Some(permit)) | Intent::Remove(Some(permit)) => {
                     self.nodes.insert(permit.node().to_owned(), now);
+                    self.given.insert(permit.node().to_owned());
                 }
                 Intent::Replace(permit) => {
                     self.machines.insert(permit.machine().to_owned(), now);
@@ -145,6 +150,17 @@ mod tests {
         grants.update(&[], &Machines::default(), &claims, later);
         assert!(grants.has_node("win-1"));
         grants.update(&[], &Machines::default(), &BTreeSet::new(), later + PATIENCE);
+        assert_eq!(grants.nodes().count(), 0);
+    }
+
+    #[test]
+    fn a_permit_that_a_pass_does_not_give_again_is_dropped_after_a_while_though_it_is_claimed() {
+        let (mut grants, claims) = (granted(), ["win-1".to_owned()].into());
+        let later = NOW + Duration::from_secs(1);
+        grants.note(&Assignments::default(), later);
+        grants.update(&[], &Machines::default(), &claims, later);
+        assert!(grants.has_node("win-1"), "its mark may be on its way");
+        grants.update(&[], &Machines::default(), &claims, NOW + PATIENCE);
         assert_eq!(grants.nodes().count(), 0);
     }
 

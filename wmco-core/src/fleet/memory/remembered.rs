@@ -41,7 +41,8 @@ impl Remembered<'_> {
             let right = (self.user_data == UserData::Fresh).then_some((USER_DATA, "other"));
             memory.user_data.update(right, memory.now);
         }
-        memory.grants = Grants { nodes: now(self.granted), machines: now(self.replaced) };
+        memory.grants =
+            Grants { nodes: now(self.granted), machines: now(self.replaced), ..Grants::default() };
         memory.unready.0 = self.unready.iter().map(since).collect();
         memory.replacing = begun.collect();
         let refused = self.refused.iter().map(|name| key(name));

@@ -154,7 +154,7 @@ rows! {
         ];
     }) => [
         "c.example: leave, because machine mac-1 has its address",
-        "machine mac-1: leave (node node-1), because host c.example, which is on record and not listed, has its address",
+        "machine mac-1: leave (node node-1), because host c.example, which is on record and not listed, may be its own",
     ];
     a_further_address_of_two_machines: made(2).with(|c| {
         for machine in &mut c.machines {
@@ -293,7 +293,7 @@ rows! {
     a_host_on_record_is_not_cleaned_at_the_address_of_a_machine: made(1).with(|c| {
         c.host_keys = vec![("old_host", r#"{"ipv4": "10.0.128.1", "pinned": "SHA256:a", "node": "old"}"#)];
     }) => [
-        "machine mac-1: leave (node node-1), because host old, which is on record and not listed, has its address",
+        "machine mac-1: leave (node node-1), because host old, which is on record and not listed, may be its own",
         "old: leave, because machine mac-1 has its address",
     ];
     a_record_of_a_host_that_we_never_saw_keeps_no_machine: made(1).with(|c| {

@@ -341,7 +341,7 @@ rows! { lines:
         nodes: vec![node(1)], host_keys: vec![TOUCHED], ..Case::default()
     }.with(|c| c.nodes[0].annotations.clear())
         => "10.0.0.1: remove, because it is no longer listed\n\
-            10.0.0.1: leave (node win-1), because host 10.0.0.1, which is on record and not listed, has its address";
+            10.0.0.1: leave (node win-1), because host 10.0.0.1, which is on record and not listed, may be its own";
     broken_address_that_may_be_another_one_of_a_node: Case {
         listed: vec![broken("10.0.0.9")], nodes: vec![node(1)], ..Case::default()
     } => "10.0.0.1: leave (node win-1), because it is not listed, but may be the node of entry 10.0.0.9\n\
@@ -429,8 +429,8 @@ rows! { lines:
         c.nodes[1].annotations = c.nodes[0].annotations.clone();
         c.nodes[1].addresses = vec!["10.0.0.77".into(), "10.0.0.1".into()];
     }) => "10.0.0.1: leave, because nodes win-1 and win-2 claim to stand for it\n\
-           10.0.0.1: leave (node win-1), because host 10.0.0.1, which is on record and not listed, has its address\n\
-           10.0.0.77: leave (node win-2), because host 10.0.0.1, which is on record and not listed, has its address";
+           10.0.0.1: leave (node win-1), because host 10.0.0.1, which is on record and not listed, may be its own\n\
+           10.0.0.77: leave (node win-2), because host 10.0.0.1, which is on record and not listed, may be its own";
     node_of_a_host_whose_address_another_shows: Case {
         listed: vec![entry(1), entry(2)], nodes: vec![node(1), node(2)], ..Case::default()
     }.with(|c| c.nodes[0].addresses.push("10.0.0.2".into()))

@@ -229,7 +229,7 @@ rows! { lines:
     node_of_the_go_operator_where_a_host_is_cleaned: known(vec![], &[
         ("b.example_host", r#"{"ipv4": "10.0.0.1", "hostName": "OTHER", "pinned": "x"}"#),
     ]).with(from_go)
-        => "10.0.0.1: leave (node win-1), because host b.example, which is on record and not listed, has its address\n\
+        => "10.0.0.1: leave (node win-1), because host b.example, which is on record and not listed, may be its own\n\
             b.example: remove, because it is no longer listed";
     node_that_a_removal_waits_for_is_looked_at: known(vec![entry(2)], &[LEFT]).with(|c| {
         c.blocked = true;
@@ -379,12 +379,28 @@ rows! { lines:
         ("10.0.0.1_host", r#"{"ipv4": "10.0.0.1", "node": "win-9", "pinned": "x"}"#),
     ]).with(from_go)
         => "10.0.0.1: remove, because it is no longer listed\n\
-            10.0.0.1: leave (node win-1), because it is not listed, but its address is that of node win-9, too";
+            10.0.0.1: leave (node win-1), because host 10.0.0.1, which is on record and not listed, may be its own";
+    node_of_the_go_operator_at_the_address_of_another_one_that_left_and_is_elsewhere: known(vec![], &[
+        ("10.0.0.1_host", r#"{"ipv4": "10.0.0.1", "node": "win-2", "pinned": "x"}"#),
+    ]).with(from_go).with(|c| c.nodes.push(node(2)))
+        => "10.0.0.1: leave (node win-1), because it is not listed, but its address is that of node win-2, too\n\
+            10.0.0.1: remove (node win-2), because it is no longer listed";
+    node_that_says_as_another_one_that_it_was_made_from_one_that_left: known(vec![], &[
+        ("10.0.0.9_host", r#"{"ipv4": "10.0.0.9", "hostName": "other", "pinned": "x"}"#),
+    ]).with(|c| {
+        c.nodes.push(node(2));
+        let origin = |node: &mut NodeFacts| {
+            node.annotations.insert(names::INSTANCE_ANNOTATION.into(), "10.0.0.9".into());
+        };
+        c.nodes.iter_mut().for_each(origin);
+    }) => "10.0.0.1: leave (node win-1), because host 10.0.0.9, which is on record and not listed, may be its own\n\
+           10.0.0.2: leave (node win-2), because host 10.0.0.9, which is on record and not listed, may be its own\n\
+           10.0.0.9: leave, because nodes win-1 and win-2 claim to stand for it";
     node_at_the_address_of_another_one_that_left: known(vec![], &[
         ("10.0.0.1_host", r#"{"ipv4": "10.0.0.1", "node": "win-9", "pinned": "x"}"#),
     ]).with(|c| c.nodes[0].annotations.clear())
         => "10.0.0.1: remove, because it is no longer listed\n\
-            10.0.0.1: leave (node win-1), because host 10.0.0.1, which is on record and not listed, has its address";
+            10.0.0.1: leave (node win-1), because host 10.0.0.1, which is on record and not listed, may be its own";
     // Nobody knows where its Machine is.
     host_that_leaves_beside_an_entry_with_the_node_of_a_machine: known(vec![entry(2)], &[
         ("10.0.0.9_host", r#"{"ipv4": "10.0.0.9", "hostName": "WIN-9", "pinned": "x"}"#),

@@ -147,7 +147,7 @@ rows! { lines:
     node_of_the_go_operator_at_the_address_of_a_host_on_record: Case {
         nodes: vec![node(1)], host_keys: vec![TOUCHED], ..Case::default()
     }.with(from_go) => "10.0.0.1: remove, because it is no longer listed\n\
-        10.0.0.1: leave (node win-1), because host 10.0.0.1, which is on record and not listed, has its address";
+        10.0.0.1: leave (node win-1), because host 10.0.0.1, which is on record and not listed, may be its own";
 }
 
 rows! { lines:

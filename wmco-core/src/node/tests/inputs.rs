@@ -116,3 +116,20 @@ fn a_write_is_visible_when_the_inputs_show_it() {
     assert!(!shows(&other, recorded(RootAccess::Closed)));
     assert!(shows(&other, recorded(RootAccess::Open)));
 }
+
+/// The content that is uploaded before may take a while.
+#[test]
+fn what_takes_a_slot_needs_its_permit_when_it_is_taken() {
+    let mut case = Case::new().permitted();
+    case.node().annotations.insert(names::VERSION_ANNOTATION.into(), "former".into());
+    let given = inputs(&case);
+    let steps = case.plan().steps;
+    let taken_back = InstanceInputs { desired: Case::new().desired, ..given.clone() };
+    let are_permitted =
+        |inputs: &InstanceInputs| steps.iter().map(|it| it.is_permitted_in(inputs)).collect();
+    assert_eq!(steps.last().unwrap().action.verb(), "patch-node");
+    let all: Vec<bool> = are_permitted(&given);
+    assert!(all.iter().all(|it| *it), "{all:?}");
+    let all: Vec<bool> = are_permitted(&taken_back);
+    assert!(!all.last().unwrap() && all.iter().rev().skip(1).all(|it| *it), "{all:?}");
+}

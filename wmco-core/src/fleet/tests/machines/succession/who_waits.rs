@@ -1,5 +1,7 @@
 //! Which of several Machines goes first, and which waits for which, so that none waits for ever.
 
+use std::time::Duration;
+
 use super::*;
 
 /// One node asks for a restart, and the host of another Machine refuses our key.
@@ -26,8 +28,13 @@ fn one_with_a_mark_that_serves_waits_for_a_sibling_that_is_about_to_go() {
     let asks = put_back().with(|c| (c.budget, c.claims) = (2, vec!["node-2"]));
     assert_eq!(asks.permits(), "node-2");
     assert_eq!(next_of(&asks, "mac-1"), waits_for("mac-2"));
-    let granted = asks.with(|c| (c.granted, c.claims) = (vec!["node-2"], vec![]));
+    let granted = asks.clone().with(|c| (c.granted, c.claims) = (vec!["node-2"], vec![]));
     assert_eq!(next_of(&granted, "mac-1"), waits_for("mac-2"));
+    let has_permit = asks.with(|c| {
+        c.nodes[1].annotations.insert(names::VERSION_ANNOTATION.into(), "1.0.0".into());
+    });
+    assert_eq!(has_permit.permits(), "node-2");
+    assert_eq!(next_of(&has_permit, "mac-1"), waits_for("mac-2"));
     // An upgrade waits for the slot that the mark takes.
     let outdated = granted.clone().with(|c| {
         c.granted.clear();
@@ -40,6 +47,33 @@ fn one_with_a_mark_that_serves_waits_for_a_sibling_that_is_about_to_go() {
         c.host_keys.push(going(2));
     });
     assert_eq!(next_of(&refuses, "mac-2"), goes_first("mac-1"));
+}
+
+/// The successor asks while its node is not ready for a moment, so it fills the place. Once it is ready again nobody gives it
+/// that permit any more, and `mac-3`, which refuses us and was not ready for long, is next.
+#[test]
+fn a_permit_that_is_not_given_again_holds_nobody_up() {
+    let case = succeeded().with(|c| {
+        (c.refused, c.claims, c.budget) = (vec![], vec!["node-2"], 1);
+        c.host_keys.push(going(3));
+        c.nodes[2].ready = false;
+    });
+    let mut memory = Memory::default();
+    let mut pass = |now: Duration, case: &Case| {
+        case.inputs(|desired, observed| {
+            let observed = Observed { right_user_data: Some("1"), ..*observed };
+            let keys = LoginKeys::id(&desired.keys.unwrap().offered(None));
+            let login = LoginTry { at: [10, 0, 128, 3].into(), keys };
+            memory.logged_in(&key("mac-3"), login, LoginResult::Refused, &(now..now));
+            let out = memory.pass(desired, &observed, now);
+            let has_permit = out.instances.iter().any(|it| it.intent.permit().is_some());
+            (has_permit, out.replacing.contains_key("mac-3"))
+        })
+    };
+    let flaps = case.clone().with(|c| c.nodes[1].ready = false);
+    assert_eq!(pass(Duration::ZERO, &flaps), (true, false));
+    let later = (1..15).map(|minute| pass(Duration::from_secs(60 * minute), &case));
+    assert_eq!(later.last(), Some((false, true)));
 }
 
 fn joining(machine: &mut MachineFacts) {
@@ -215,6 +249,55 @@ fn a_machine_that_failed_and_is_a_node_counts_among_those_out_of_order() {
         (c.refused, c.host_keys) = (vec!["mac-1"], vec![going(1)]);
     });
     assert_eq!(next_of(&case, "mac-1"), waits_for("mac-2"));
+}
+
+/// It has the version of our former daemon, so the image was right for it.
+#[test]
+fn a_successor_that_only_joined_is_in_vain() {
+    let joined = came().with(|c| {
+        c.host_keys.extend([going(7), going(8)]);
+        held(&mut c.nodes[1]);
+        c.nodes[1].labels.remove(names::UPGRADING_LABEL);
+    });
+    assert_eq!(next_of(&joined, "mac-9"), Ok(()));
+    let only_joined =
+        joined.with(|c| drop(c.nodes[1].annotations.remove(names::VERSION_ANNOTATION)));
+    assert_eq!(next_of(&only_joined, "mac-9"), Err(Held::SuccessorsFailed { replaced: 3 }));
+    // Its mark is missing, and it serves.
+    let serves = only_joined.with(|c| {
+        c.nodes[1].annotations.clear();
+        c.nodes[1].unschedulable = false;
+    });
+    assert_eq!(next_of(&serves, "mac-9"), Ok(()));
+}
+
+/// Nobody puts the key of the successor back.
+#[test]
+fn one_with_a_mark_that_serves_waits_for_a_successor_that_waits_for_people() {
+    let case = succeeded().with(successor_refuses).with(key_of_successor_is_lost).with(|c| {
+        c.nodes[1].ready = false;
+        c.unready = vec!["mac-9"];
+        labelled(&mut c.nodes[0]);
+        c.host_keys.push(going(1));
+        c.budget = 3;
+    });
+    assert_eq!(next_of(&case, "mac-1"), waits_for("mac-9"));
+}
+
+/// It joins, and its host asks for a restart. Its drain takes nothing out of service.
+#[test]
+fn one_that_we_have_cordoned_fills_the_place() {
+    let case = came().with(|c| {
+        c.nodes[1].annotations.clear();
+        held(&mut c.nodes[0]);
+        c.nodes[0].labels.remove(names::UPGRADING_LABEL);
+        c.claims = vec!["node-1"];
+    });
+    assert_eq!(next_of(&case, "mac-9"), waits_for("mac-1"));
+    assert_eq!(case.permits(), "node-1");
+    // That of people is theirs.
+    let by_people = case.with(|c| drop(c.nodes[0].annotations.remove(names::CORDONED_ANNOTATION)));
+    assert_eq!(by_people.permits(), "");
 }
 
 /// The image was right for it.
