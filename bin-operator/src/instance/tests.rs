@@ -13,7 +13,8 @@ use tower::service_fn;
 use wmco_core::cluster_identity::ClusterIdentity;
 use wmco_core::digest::Sha256;
 use wmco_core::facts::NodeFacts;
-use wmco_core::node::{Awaited, Desired, HostSeen, KnownAs, Release};
+use wmco_core::names;
+use wmco_core::node::{Awaited, Desired, HostSeen, KnownAs, NodePatch, Release};
 use wmco_core::reach::Unreachable;
 use wmco_core::secret::Secret;
 use wmco_ssh::{Blob, Options, Pool, PoolLimits, PrivateKey, TcpDialer};
@@ -144,6 +145,37 @@ async fn what_happens_to_the_node_during_a_look_ends_the_rest_after_it() {
     assert!(tokio::time::timeout(Duration::from_secs(20), woken).await.is_ok(), "it sleeps on");
 }
 
+/// Whether the API server was asked for something while a worker without a permit took a step of an older plan.
+async fn asks_to(patch: NodePatch) -> bool {
+    let asked = Arc::new(Mutex::new(0));
+    let counts = Arc::clone(&asked);
+    let answer = move |_: Request<Body>| {
+        *counts.lock().unwrap() += 1;
+        async { Ok::<_, Infallible>(Response::new(Body::from(LIST.as_bytes().to_vec()))) }
+    };
+    let client = Client::new(service_fn(answer), "ns");
+    let executor = Executor { client: client.clone(), once: client, ..executor() };
+    let mut now = WorkerInputs::clone(&inputs(Intent::Configure(None)));
+    now.instance.node = Some(NodeFacts { name: "win-1".into(), ..NodeFacts::default() });
+    let now = Arc::new(now);
+    let (_sender, receiver) = watch::channel(Arc::clone(&now));
+    let mut worker = Worker::new(receiver, executor, Claims::new());
+    let plan = Plan::step(Action::PatchNode(patch), Because::MetadataDiffers);
+    let _ = worker.carry_out(&plan, &now).await;
+    let asked = *asked.lock().unwrap();
+    asked > 0
+}
+
+/// Another node may have it by now.
+#[tokio::test]
+async fn a_slot_is_not_taken_once_the_permit_is_gone() {
+    let text = || Some(names::TRUE.to_owned());
+    let slot = [(names::UPGRADING_LABEL.to_owned(), text())].into();
+    assert!(!asks_to(NodePatch { labels: slot, ..NodePatch::default() }).await);
+    let version = [(names::DESIRED_VERSION_ANNOTATION.to_owned(), text())].into();
+    assert!(asks_to(NodePatch { annotations: version, ..NodePatch::default() }).await);
+}
+
 /// A failure: when it was reported, when the worker was done with that, and until when it rests.
 struct Failed {
     reported: Timestamp,
@@ -220,7 +252,7 @@ async fn each_host_that_fails_has_an_event_however_often_others_fail() {
     let mut instance = inputs(Intent::Configure(None)).instance.clone();
     let mut fails = |host: usize, error: &str| {
         instance.address = format!("10.0.0.{host}");
-        let reason = wmco_core::names::events::INSTANCE_SETUP_FAILURE;
+        let reason = names::events::INSTANCE_SETUP_FAILURE;
         announcer.failed(&instance, reason, error);
     };
     for time in 0..100 {

@@ -295,7 +295,9 @@ fn one_that_we_have_cordoned_fills_the_place() {
     });
     assert_eq!(next_of(&case, "mac-9"), waits_for("mac-1"));
     assert_eq!(case.permits(), "node-1");
-    // That of people is theirs.
+    // What people have put back into service is missed, and their own cordon is theirs.
+    let put_back = case.clone().with(|c| c.nodes[0].unschedulable = false);
+    assert_eq!(put_back.permits(), "");
     let by_people = case.with(|c| drop(c.nodes[0].annotations.remove(names::CORDONED_ANNOTATION)));
     assert_eq!(by_people.permits(), "");
 }
