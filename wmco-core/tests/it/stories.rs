@@ -419,3 +419,21 @@ fn what_was_replaced_in_vain_goes_on_once_a_successor_works() {
     let outcome = after(start, &events).run(3 * ROUNDS);
     assert!(outcome.is_ok(), "{outcome:#?}");
 }
+
+/// A mistake of the model: people had put a node into service that was about to join, and took it out again.
+#[test]
+fn what_people_cordon_is_no_disruption_of_ours() {
+    let start = Start { hosts: 1, budget: 1, features: 0, configured: false, sets: 2 };
+    let events = [
+        Event::Wait,
+        Event::RenameEntry(0),
+        Event::Uncordon(2),
+        Event::Crash,
+        Event::Cordon(0),
+        Event::Round(118),
+        Event::Bump,
+        Event::Cordon(2),
+    ];
+    let outcome = after(start, &events).run(ROUNDS);
+    assert!(outcome.is_ok(), "{outcome:#?}");
+}

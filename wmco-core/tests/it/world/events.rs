@@ -302,6 +302,8 @@ impl World {
                 // While ours is noted on the node, nobody could tell theirs from ours.
                 let noted = node.facts.annotation(names::CORDONED_ANNOTATION);
                 node.persons_cordon = noted != Some(names::CORDONED_BY_US);
+                // Without a slot it is not we who take it out of service.
+                node.taken |= !node.persons_cordon && !node.facts.holds_slot();
                 node.facts.unschedulable = true;
             }
             Event::Uncordon(_) => {
