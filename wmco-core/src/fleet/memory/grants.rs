@@ -12,8 +12,8 @@ use crate::machines::Machines;
 const PATIENCE: Duration = limits::CATCH_UP.unsigned_abs();
 
 /// Nodes with a permit that the watch does not show out of service yet, each with the time when it was given, or claimed as
-/// given, for the last time, and Machines with a permit whose deletion has not. If this state is lost, one pass may disrupt as many nodes more
-/// as have permits without a mark, at most the budget: the marks show the rest.
+/// given, for the last time, and Machines with a permit whose deletion has not. If this state is lost, one pass may disrupt
+/// as many nodes more as have permits without a mark, at most the budget: the marks show the rest.
 ///
 /// Times are those of a monotonic clock with any start: a clock that can be set would drop permits too early, or
 /// keep them for hours.

@@ -251,7 +251,7 @@ fn a_machine_that_failed_and_is_a_node_counts_among_those_out_of_order() {
     assert_eq!(next_of(&case, "mac-1"), waits_for("mac-2"));
 }
 
-/// It has the version of our former daemon, so the image was right for it.
+/// One with a version worked once, so the image was right for it.
 #[test]
 fn a_successor_that_only_joined_is_in_vain() {
     let joined = came().with(|c| {
