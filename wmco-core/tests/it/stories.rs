@@ -437,3 +437,20 @@ fn what_people_cordon_is_no_disruption_of_ours() {
     let outcome = after(start, &events).run(ROUNDS);
     assert!(outcome.is_ok(), "{outcome:#?}");
 }
+
+#[test]
+fn seed_9913() {
+    let start = Start { hosts: 1, budget: 1, features: 0, configured: false, sets: 2 };
+    let of = |event| Event::Of(event);
+    let events = [
+        Event::Round(0),
+        Event::Round(160),
+        Event::Round(0),
+        Event::Round(32),
+        of(MachineEvent::Move(2, 2)),
+        of(MachineEvent::Move(1, 3)),
+        Event::Wait,
+    ];
+    let outcome = after(start, &events).run(3 * ROUNDS);
+    assert!(outcome.is_ok(), "{outcome:#?}");
+}

@@ -103,7 +103,8 @@ impl World {
 
     /// A host that became a node because a Machine was wrongly said to have its address is nobody's if people
     /// do not list it, and its Node has a name that its entry does not give it. Nothing that may be believed
-    /// tells of it once the Machine API tells the truth, so people install it anew.
+    /// tells of it once the Machine API tells the truth, so people install it anew. They delete a Machine whose host was
+    /// named after another one, which would find that Node in its way.
     fn install_mistaken_anew(&mut self) {
         let known = KnownHosts::read(&self.api.host_keys);
         for at in 0..self.of_entries() {
@@ -113,6 +114,18 @@ impl World {
             if host.mistaken && !entry.as_ref().is_some_and(is_on_record) {
                 self.api.nodes.remove(&host.name);
                 self.hosts[at] = Host::fresh(host.address, "installed-anew", host.containers);
+            }
+        }
+        let made = &mut self.api.made.machines;
+        let is_node = |host: &&Host| host.mistaken && host.runs(names::host::KUBELET_SERVICE);
+        for host in self.hosts.iter().filter(is_node) {
+            let Some(own) = host.machine.as_ref().filter(|own| **own != host.name) else {
+                continue;
+            };
+            if made.contains_key(&host.name)
+                && let Some(machine) = made.get_mut(own)
+            {
+                machine.facts.is_deleted = true;
             }
         }
     }
