@@ -183,7 +183,8 @@ impl Fleet {
             let all = keys.files().map(|file| &*file.parsed);
             snapshot::right_user_data(sources, all)
         });
-        let (claims, release) = (self.claims.all(), releases.current().or(releases.to_leave()));
+        let (claims, taking) = (self.claims.all(), self.claims.taking());
+        let release = releases.current().or(releases.to_leave());
         let world = World {
             desired: fleet::Desired {
                 entries: view.is_listed.then_some(&view.entries),
@@ -197,6 +198,7 @@ impl Fleet {
             observed: fleet::Observed {
                 nodes,
                 claims: &claims,
+                taking: &taking,
                 right_user_data: right_user_data.as_deref(),
                 hosts: &view.hosts,
                 host_names: &view.host_names,

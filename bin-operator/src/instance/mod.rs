@@ -126,11 +126,13 @@ impl Worker {
                 // Nobody wants it any more, and the next worker may begin.
                 return Ok(());
             }
+            let (address, node) = (&inputs.instance.address, inputs.instance.node_name());
+            let _taking = step.action.takes_slot().then(|| self.claims.take(node, address));
             if !step.is_permitted_in(&self.inputs.borrow().instance) {
+                tracing::info!(instance = %address, action = %step.action, "not taken: its permit is gone");
                 return Ok(());
             }
             let (works, looks) = (self.executor.works.clone(), step.action.looks());
-            let address = &inputs.instance.address;
             works.update(address, |state| state.begins(looks));
             let taken = self.take(step, inputs).await;
             works.update(address, |state| state.ends(looks, taken.is_ok()));

@@ -1,5 +1,6 @@
 //! A worker between a step and its rest.
 
+use std::collections::BTreeSet;
 use std::convert::Infallible;
 use std::sync::Mutex;
 use std::time::Duration;
@@ -13,6 +14,8 @@ use tower::service_fn;
 use wmco_core::cluster_identity::ClusterIdentity;
 use wmco_core::digest::Sha256;
 use wmco_core::facts::NodeFacts;
+use wmco_core::fleet;
+use wmco_core::instances::{self, Resolutions};
 use wmco_core::names;
 use wmco_core::node::{Awaited, Desired, HostSeen, KnownAs, NodePatch, Release};
 use wmco_core::reach::Unreachable;
@@ -145,35 +148,64 @@ async fn what_happens_to_the_node_during_a_look_ends_the_rest_after_it() {
     assert!(tokio::time::timeout(Duration::from_secs(20), woken).await.is_ok(), "it sleeps on");
 }
 
-/// Whether the API server was asked for something while a worker without a permit took a step of an older plan.
-async fn asks_to(patch: NodePatch) -> bool {
-    let asked = Arc::new(Mutex::new(0));
-    let counts = Arc::clone(&asked);
+/// What the claims show as being taken each time when the API server is asked for something, while a worker takes a step of
+/// a plan that is older than its intent.
+async fn taking_while(patch: NodePatch, intent: Intent) -> Vec<BTreeSet<String>> {
+    let (claims, asked) = (Claims::new(), Arc::new(Mutex::new(Vec::new())));
+    claims.set("win-1", "10.0.0.1", true);
+    let (seen, at_work) = (Arc::clone(&asked), claims.clone());
     let answer = move |_: Request<Body>| {
-        *counts.lock().unwrap() += 1;
+        seen.lock().unwrap().push(at_work.taking());
         async { Ok::<_, Infallible>(Response::new(Body::from(LIST.as_bytes().to_vec()))) }
     };
     let client = Client::new(service_fn(answer), "ns");
     let executor = Executor { client: client.clone(), once: client, ..executor() };
-    let mut now = WorkerInputs::clone(&inputs(Intent::Configure(None)));
+    let mut now = WorkerInputs::clone(&inputs(intent));
     now.instance.node = Some(NodeFacts { name: "win-1".into(), ..NodeFacts::default() });
     let now = Arc::new(now);
     let (_sender, receiver) = watch::channel(Arc::clone(&now));
-    let mut worker = Worker::new(receiver, executor, Claims::new());
+    let mut worker = Worker::new(receiver, executor, claims.clone());
     let plan = Plan::step(Action::PatchNode(patch), Because::MetadataDiffers);
     let _ = worker.carry_out(&plan, &now).await;
-    let asked = *asked.lock().unwrap();
-    asked > 0
+    assert_eq!(claims.taking(), BTreeSet::new(), "it is taken as long as that lasts");
+    let asked = asked.lock().unwrap().clone();
+    asked
+}
+
+/// An intent with a permit for the Node `win-1`.
+fn permitted() -> Intent {
+    let entries = instances::parse([("10.0.0.1", "username=core")], &Resolutions::default());
+    let os = (names::OS_LABEL.to_owned(), names::OS_WINDOWS.to_owned());
+    let node = NodeFacts {
+        name: "win-1".into(),
+        addresses: vec!["10.0.0.1".into()],
+        labels: [os, (names::BYOH_LABEL.to_owned(), names::TRUE.to_owned())].into(),
+        ready: true,
+        ..NodeFacts::default()
+    };
+    let (nodes, claims) = ([node], ["win-1".to_owned()].into());
+    let desired = fleet::Desired::new(Some(&entries), "2.0.0");
+    let observed = fleet::Observed { claims: &claims, ..fleet::Observed::new(&nodes) };
+    let intent = fleet::reconcile(&desired, &observed).instances[0].intent.clone();
+    assert!(intent.permit().is_some());
+    intent
 }
 
 /// Another node may have it by now.
 #[tokio::test]
-async fn a_slot_is_not_taken_once_the_permit_is_gone() {
+async fn a_slot_is_taken_with_a_permit_of_that_moment_and_the_fleet_knows() {
     let text = || Some(names::TRUE.to_owned());
     let slot = [(names::UPGRADING_LABEL.to_owned(), text())].into();
-    assert!(!asks_to(NodePatch { labels: slot, ..NodePatch::default() }).await);
+    let slot = NodePatch { labels: slot, ..NodePatch::default() };
     let version = [(names::DESIRED_VERSION_ANNOTATION.to_owned(), text())].into();
-    assert!(asks_to(NodePatch { annotations: version, ..NodePatch::default() }).await);
+    let version = NodePatch { annotations: version, ..NodePatch::default() };
+    let without = Intent::Configure(None);
+    assert!(taking_while(slot.clone(), without.clone()).await.is_empty());
+    let all_are = |asked: Vec<BTreeSet<String>>, expected: &[&str]| {
+        assert!(!asked.is_empty() && asked.iter().all(|taking| taking.iter().eq(expected)));
+    };
+    all_are(taking_while(version, without).await, &[]);
+    all_are(taking_while(slot, permitted()).await, &["win-1"]);
 }
 
 /// A failure: when it was reported, when the worker was done with that, and until when it rests.

@@ -115,12 +115,12 @@ macro_rules! planner {
                         keys: keys.as_ref(),
                     };
                     let observed = Observed {
-                        nodes: &nodes,
                         claims: &it.claims,
                         right_user_data: it.user_data.as_deref(),
                         hosts: &hosts,
                         host_names: &names.collect(),
                         never_contacted: &it.never_contacted,
+                        ..Observed::new(&nodes)
                     };
                     let out = self.0.pass(&desired, &observed, now);
                     let mut told = String::new();

@@ -51,6 +51,10 @@ pub struct Observed<'a> {
     /// Names of Nodes that need a permit to continue, by the last result of
     /// [`node::claims_slot`](crate::node::claims_slot).
     pub claims: &'a BTreeSet<String>,
+    /// Names of Nodes that take their slots with permits which they had when they began, and of which nobody knows yet whether
+    /// they have their marks: see [`Action::takes_slot`](crate::node::Action::takes_slot). Their permits count, given again or
+    /// not.
+    pub taking: &'a BTreeSet<String>,
     /// The resource version of the user data of new Machines, if they contain every key of ours.
     pub right_user_data: Option<&'a str>,
     /// Pinned keys and records of hosts.
@@ -110,6 +114,7 @@ impl<'a> Observed<'a> {
         Self {
             nodes,
             claims: &NO_NAMES,
+            taking: &NO_NAMES,
             right_user_data: None,
             hosts: &NO_HOSTS,
             host_names: &NO_HOST_NAMES,

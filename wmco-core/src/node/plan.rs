@@ -277,19 +277,18 @@ impl Step {
     /// Whether it may be taken though the plan is older than `inputs`. What takes a slot needs a permit at that moment: the
     /// steps before it may have lasted, and the permit may be another node's by now.
     pub fn is_permitted_in(&self, inputs: &InstanceInputs) -> bool {
-        let takes_slot = |patch: &NodePatch| {
-            patch.labels.get(names::UPGRADING_LABEL).is_some_and(Option::is_some)
-        };
-        match &self.action {
-            Action::PatchNode(patch) if takes_slot(patch) => {
-                inputs.desired.intent.permit().is_some()
-            }
-            _ => true,
-        }
+        !self.action.takes_slot() || inputs.desired.intent.permit().is_some()
     }
 }
 
 impl Action {
+    /// Whether it takes a disruption slot: it puts the mark on the Node that says so. From before the look at
+    /// [`Step::is_permitted_in`] until its result is known, the node is [taking](crate::fleet::Observed::taking) the slot.
+    pub fn takes_slot(&self) -> bool {
+        let Self::PatchNode(patch) = self else { return false };
+        patch.labels.get(names::UPGRADING_LABEL).is_some_and(Option::is_some)
+    }
+
     /// Whether it only observes or records the state of the host, so that its success does not mean that a later,
     /// formerly failing step works.
     pub fn looks(&self) -> bool {

@@ -79,6 +79,7 @@ pub(crate) fn ordinary() -> impl Strategy<Value = Event> {
         1 => Just(Event::Bump),
         1 => Just(Event::NewServices),
         1 => at.clone().prop_map(Event::AskRestart),
+        1 => (1..=2_usize).prop_map(Event::Budget),
         1 => at.clone().prop_map(Event::Grace),
         1 => Just(Event::Wait),
         2 => Just(Event::Of(MachineEvent::CacheCatchesUp)),
@@ -161,6 +162,7 @@ fn fault() -> impl Strategy<Value = Event> {
         1 => at.prop_map(Event::KubeletEnds),
         1 => Just(Event::CutKubelets),
         2 => Just(Event::RejoinKubelets),
+        2 => prop::option::weighted(0.8, 1..30_u8).prop_map(Event::MarksLast),
     ]
 }
 

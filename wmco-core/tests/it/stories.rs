@@ -438,8 +438,9 @@ fn what_people_cordon_is_no_disruption_of_ours() {
     assert!(outcome.is_ok(), "{outcome:#?}");
 }
 
+/// A mistake of the model: a host was configured at an address that a Machine had for a moment, and got that Machine's name.
 #[test]
-fn seed_9913() {
+fn a_host_that_got_the_name_of_another_machine_is_given_up_by_people() {
     let start = Start { hosts: 1, budget: 1, features: 0, configured: false, sets: 2 };
     let of = |event| Event::Of(event);
     let events = [
@@ -453,4 +454,21 @@ fn seed_9913() {
     ];
     let outcome = after(start, &events).run(3 * ROUNDS);
     assert!(outcome.is_ok(), "{outcome:#?}");
+}
+
+/// A budget that is lowered takes a permit back while the mark is on its way. When it is raised again, nobody else gets it.
+#[test]
+fn a_slot_that_is_taken_while_its_permit_is_taken_back_counts() {
+    let start = Start { hosts: 3, budget: 2, features: 7, configured: true, sets: 0 };
+    for rounds in 1..20 {
+        // The first by its address asks when the others have their permits.
+        let mut events = vec![Event::Vanish(1), Event::MarksLast(Some(60)), Event::Bump];
+        events.extend([Event::Round(0)].repeat(rounds));
+        events.extend([Event::Budget(1), Event::Return(1)]);
+        events.extend([Event::Round(0)].repeat(20));
+        events.extend([Event::MarksLast(None), Event::Budget(2)]);
+        events.extend([Event::Round(0)].repeat(60));
+        let outcome = after(start, &events).run(3 * ROUNDS);
+        assert!(outcome.is_ok(), "{rounds}: {outcome:#?}");
+    }
 }

@@ -73,7 +73,7 @@ impl<'a> Siblings<'a> {
         self.successors.len() - self.unhealthy.iter().filter(is_out).count()
     }
 
-    /// Whether a successor has become a node, and never worked.
+    /// Whether a successor has become a node that has no version, so that it cannot have worked.
     pub(super) fn has_only_joined(
         &self,
         machine: &str,

@@ -3,16 +3,15 @@
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::time::Duration;
 
-use crate::facts::NodeFacts;
-use crate::fleet::{Assignments, Intent};
+use crate::fleet::{Assignments, Intent, Observed};
 use crate::limits;
 use crate::machines::Machines;
 
-/// How long a permit counts that nobody claims, or that a pass did not give again.
+/// How long a permit counts that nobody uses any more.
 const PATIENCE: Duration = limits::CATCH_UP.unsigned_abs();
 
-/// Nodes with a permit that the watch does not show out of service yet, each with the time when it was given, or claimed as
-/// given, for the last time, and Machines with a permit whose deletion has not. If this state is lost, one pass may disrupt
+/// Nodes with a permit that the watch does not show out of service yet, each with the time when it was given or in use for
+/// the last time, and Machines with a permit whose deletion has not. If this state is lost, one pass may disrupt
 /// as many nodes more as have permits without a mark, at most the budget: the marks show the rest.
 ///
 /// Times are those of a monotonic clock with any start: a clock that can be set would drop permits too early, or
@@ -26,30 +25,24 @@ pub(in crate::fleet) struct Grants {
 }
 
 impl Grants {
-    /// Drops permits whose Nodes are out of service by now, those of Machines that `machines` show deleted, and those that
-    /// were not given again or claimed for [`limits::CATCH_UP`]: the mark of a worker that has just ended, or has just lost
-    /// its permit, may still be on its way.
-    pub(super) fn update(
-        &mut self,
-        nodes: &[NodeFacts],
-        machines: &Machines,
-        claims: &BTreeSet<String>,
-        now: Duration,
-    ) {
+    /// Drops permits whose Nodes are out of service by now, those of Machines that are deleted, and those with which nobody
+    /// takes a slot, and which were not given again or claimed, for [`limits::CATCH_UP`]: the mark of a worker that has just
+    /// ended, or has just lost its permit, may still be on its way.
+    pub(super) fn update(&mut self, machines: &Machines, observed: &Observed<'_>, now: Duration) {
         let is_there = |name: &str| machines.get(name).is_some_and(|it| !it.facts.is_deleted);
         self.machines.retain(|name, given| is_there(name) && now < *given + PATIENCE);
         if self.nodes.is_empty() {
             return;
         }
-        for (name, claimed) in &mut self.nodes {
-            if claims.contains(name) && self.given.contains(name) {
-                *claimed = now;
+        for (name, in_use) in &mut self.nodes {
+            let is_claimed = observed.claims.contains(name) && self.given.contains(name);
+            if is_claimed || observed.taking.contains(name) {
+                *in_use = now;
             }
         }
-        let out = nodes.iter().filter(|node| node.is_out_of_service());
+        let out = observed.nodes.iter().filter(|node| node.is_out_of_service());
         let out: HashSet<&str> = out.map(|node| node.name.as_str()).collect();
-        self.nodes
-            .retain(|name, claimed| !out.contains(name.as_str()) && now < *claimed + PATIENCE);
+        self.nodes.retain(|name, in_use| !out.contains(name.as_str()) && now < *in_use + PATIENCE);
     }
 
     /// Records the permits of a pass.
@@ -84,17 +77,17 @@ impl Grants {
         self.machines.contains_key(name)
     }
 
-    /// When the first permit expires, unless it is claimed before.
+    /// When the first permit expires, unless it is in use then.
     pub(super) fn next_end(&self) -> Option<Duration> {
         let times = self.nodes.values().chain(self.machines.values());
-        times.min().map(|claimed| *claimed + PATIENCE)
+        times.min().map(|in_use| *in_use + PATIENCE)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::facts::MachineFacts;
+    use crate::facts::{MachineFacts, NodeFacts};
     use crate::fleet::tests::assignment;
     use crate::fleet::{Because, DisruptionPermit, ReplacementPermit};
     use crate::names;
@@ -137,31 +130,49 @@ mod tests {
         for (row, (change, counts)) in rows.into_iter().enumerate() {
             change(&mut node);
             let mut grants = granted();
-            grants.update(std::slice::from_ref(&node), &Machines::default(), &BTreeSet::new(), NOW);
+            grants.update(&Machines::default(), &Observed::new(std::slice::from_ref(&node)), NOW);
             assert_eq!(grants.has_node("win-1"), counts, "{row}");
         }
     }
 
     #[test]
     fn a_permit_that_nobody_claims_any_more_is_dropped_after_a_while() {
-        let (mut grants, claims) = (granted(), ["win-1".to_owned()].into());
+        let (mut grants, win_1) = (granted(), ["win-1".to_owned()].into());
+        let claimed = Observed { claims: &win_1, ..Observed::new(&[]) };
         let later = NOW + PATIENCE;
         assert_eq!(grants.next_end(), Some(later));
-        grants.update(&[], &Machines::default(), &claims, later);
+        grants.update(&Machines::default(), &claimed, later);
         assert!(grants.has_node("win-1"));
-        grants.update(&[], &Machines::default(), &BTreeSet::new(), later + PATIENCE);
+        grants.update(&Machines::default(), &Observed::new(&[]), later + PATIENCE);
         assert_eq!(grants.nodes().count(), 0);
     }
 
     #[test]
     fn a_permit_that_a_pass_does_not_give_again_is_dropped_after_a_while_though_it_is_claimed() {
-        let (mut grants, claims) = (granted(), ["win-1".to_owned()].into());
+        let (mut grants, win_1) = (granted(), ["win-1".to_owned()].into());
+        let claimed = Observed { claims: &win_1, ..Observed::new(&[]) };
         let later = NOW + Duration::from_secs(1);
         grants.note(&Assignments::default(), later);
-        grants.update(&[], &Machines::default(), &claims, later);
+        grants.update(&Machines::default(), &claimed, later);
         assert!(grants.has_node("win-1"), "its mark may be on its way");
-        grants.update(&[], &Machines::default(), &claims, NOW + PATIENCE);
+        grants.update(&Machines::default(), &claimed, NOW + PATIENCE);
         assert_eq!(grants.nodes().count(), 0);
+    }
+
+    #[test]
+    fn a_permit_with_which_a_slot_is_taken_counts_however_long_that_lasts() {
+        let (mut grants, win_1) = (granted(), ["win-1".to_owned()].into());
+        let taken = Observed { taking: &win_1, ..Observed::new(&[]) };
+        let is_left = |grants: &mut Grants, observed: &Observed<'_>, after: u32| {
+            grants.note(&Assignments::default(), NOW);
+            grants.update(&Machines::default(), observed, NOW + PATIENCE * after / 2);
+            grants.has_node("win-1")
+        };
+        for halves in 1..9 {
+            assert!(is_left(&mut grants, &taken, halves));
+        }
+        assert!(is_left(&mut grants, &Observed::new(&[]), 9), "its mark may be on its way back");
+        assert!(!is_left(&mut grants, &Observed::new(&[]), 10));
     }
 
     #[test]
@@ -173,7 +184,6 @@ mod tests {
             MachineFacts { name: "win".into(), is_windows: true, ..MachineFacts::default() };
         let deleted = MachineFacts { is_deleted: true, ..facts.clone() };
         let [there, deleted] = [facts, deleted].map(|facts| Machines::read([facts], [], ""));
-        let nobody = BTreeSet::new();
         for (machines, now, expected) in [
             (&there, NOW, true),
             (&deleted, NOW, false),
@@ -182,7 +192,7 @@ mod tests {
         ] {
             let mut grants = Grants::default();
             grants.note(&out, NOW);
-            grants.update(&[], machines, &nobody, now);
+            grants.update(machines, &Observed::new(&[]), now);
             assert_eq!(grants.has_machine("win"), expected);
         }
     }

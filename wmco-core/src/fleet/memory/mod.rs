@@ -119,7 +119,7 @@ impl Memory {
     ) -> Assignments<'a> {
         self.now = now;
         self.began.get_or_insert(now);
-        self.grants.update(observed.nodes, desired.machines, observed.claims, now);
+        self.grants.update(desired.machines, observed, now);
         self.unready.update(unready(observed.nodes, desired.machines), now);
         self.user_data.update(observed.right_user_data.map(|version| (USER_DATA, version)), now);
         if let Some(keys) = desired.keys {

@@ -96,12 +96,11 @@ impl Case {
                 keys: self.keys.as_ref().or(Some(&LoginKeys::one(Sha256::of(b"ours")))),
             },
             &Observed {
-                nodes: &self.nodes,
                 claims: &set(&self.claims),
-                right_user_data: None,
                 hosts: &KnownHosts::read(self.host_keys.iter().copied()),
                 host_names: &names.collect(),
                 never_contacted: &set(&self.never_contacted),
+                ..Observed::new(&self.nodes)
             },
         )
     }

@@ -5,7 +5,9 @@ use wmco_core::fleet::{Assignment, DisruptionPermit, LoginResult};
 use wmco_core::host_record::{HostRecord, RecordChange};
 use wmco_core::machines::name_in;
 use wmco_core::names;
-use wmco_core::node::{Action, Grounds, HostSeen, HostWork, NodeSearch, Outcome, Refusal};
+use wmco_core::node::{
+    Action, Grounds, HostSeen, HostWork, NodePatch, NodeSearch, Outcome, Refusal,
+};
 use wmco_core::protocol::HostStep;
 
 use super::World;
@@ -66,9 +68,8 @@ impl World {
             }
             Action::PatchNode(patch) => {
                 let name = self.node_of(instance).ok_or(Stop::Fail)?.name.clone();
-                self.promise_patch(&name, patch);
-                self.api.nodes.get_mut(&name).ok_or(Stop::Fail)?.patch(patch);
-                Outcome::NodeChanged { resource_version: 0, is_ours: true }
+                self.marks_last(action, patch, key, &name)?;
+                self.patch_node(&name, patch)?
             }
             Action::SeekNode(search) => self.seek_node(search),
             Action::ListPods => {
@@ -123,6 +124,12 @@ impl World {
         };
         self.faults.pass()?;
         Ok(outcome)
+    }
+
+    pub(super) fn patch_node(&mut self, name: &str, patch: &NodePatch) -> Result<Outcome, Stop> {
+        self.promise_patch(name, patch);
+        self.api.nodes.get_mut(name).ok_or(Stop::Fail)?.patch(patch);
+        Ok(Outcome::NodeChanged { resource_version: 0, is_ours: true })
     }
 
     fn prove_user_data(&self) -> Result<Outcome, Stop> {

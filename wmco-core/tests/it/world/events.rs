@@ -91,6 +91,8 @@ pub(crate) enum Event {
     OtherCard(usize),
     /// A listed host has only its other address from now on, and its entry follows.
     Move(usize),
+    /// People set the budget.
+    Budget(usize),
     /// The ConfigMap of instances is deleted.
     LoseList,
     /// It is there again.
@@ -113,6 +115,8 @@ pub(crate) enum Event {
     CutKubelets,
     /// They reach it again.
     RejoinKubelets,
+    /// Marks that take slots are so many seconds on their way from now on; without a number, none.
+    MarksLast(Option<u8>),
     /// Something happens to Machines.
     Of(MachineEvent),
     /// Something happens to the keys that let the operator in.
@@ -192,6 +196,8 @@ impl World {
                 }
             }
             Event::RejoinKubelets => self.faults.kubelets_cut = false,
+            Event::MarksLast(seconds) => self.faults.marks_last = seconds,
+            Event::Budget(nodes) => self.budget = nodes,
             Event::LoseList => self.list_absent = true,
             Event::RestoreList => {
                 self.list_absent = false;

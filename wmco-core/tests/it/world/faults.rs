@@ -12,6 +12,8 @@ pub(crate) enum Stop {
     Crash,
     /// The action failed.
     Fail,
+    /// Nobody knows yet what came of it.
+    Pending,
 }
 
 /// Counts down to the next crash and to the next failure; and what is out of order until people see to it.
@@ -21,6 +23,8 @@ pub(crate) struct Faults {
     pub(crate) fail_in: Option<u32>,
     /// Whether no kubelet reaches the API.
     pub(crate) kubelets_cut: bool,
+    /// How many seconds marks on Nodes are on their way.
+    pub(crate) marks_last: Option<u8>,
     /// What fails each time.
     pub(crate) stuck: Option<Stuck>,
 }

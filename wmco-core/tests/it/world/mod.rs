@@ -20,6 +20,7 @@ mod others;
 mod promises;
 mod records;
 mod release;
+mod slow;
 mod worker;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -40,6 +41,7 @@ pub(crate) use machine_events::MachineEvent;
 use operator::Operator;
 pub(crate) use others::EVERYBODY;
 use release::Release;
+use slow::SlowWrite;
 
 /// Rounds that any world of three hosts may need when nothing goes wrong any more.
 pub(crate) const ROUNDS: usize = 150;
@@ -87,6 +89,8 @@ pub(crate) struct World {
     /// What the services ConfigMap of each release says, where it is not the first edition any more.
     editions: BTreeMap<Release, u8>,
     budget: usize,
+    /// Ghost: the budget, or an earlier one that was greater, while more than the budget got slots then.
+    allowed: usize,
     listed: BTreeMap<String, Entry>,
     /// Whether the ConfigMap of instances is gone for a while.
     list_absent: bool,
@@ -97,6 +101,8 @@ pub(crate) struct World {
     secret: Secret,
     operator: Operator,
     faults: Faults,
+    /// Marks on their way.
+    slow: Vec<SlowWrite>,
     pods: u32,
     moments: u32,
     /// Hosts, by number, whose pods a budget protects: none of them is evicted.
@@ -135,6 +141,7 @@ impl World {
             release: Release(1),
             editions: BTreeMap::new(),
             budget,
+            allowed: budget,
             listed: BTreeMap::new(),
             list_absent: false,
             api: Api::default(),
@@ -142,6 +149,7 @@ impl World {
             secret: Secret::default(),
             operator: Operator::default(),
             faults: Faults::default(),
+            slow: Vec::new(),
             pods: 0,
             moments: 0,
             protected: BTreeSet::new(),

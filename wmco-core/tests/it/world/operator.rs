@@ -47,6 +47,7 @@ impl World {
     /// One look at the fleet and at most one plan per instance, with the `others` acting before
     /// every action. Tells whether any instance had a plan to carry out.
     pub(crate) fn round(&mut self, others: u8) -> bool {
+        self.land_marks();
         let entries = self.entries();
         self.operator.knew_as_listed = self.known_as_listed();
         let never_contacted = |address: &&String| !self.operator.tried.contains(*address);
@@ -78,6 +79,7 @@ impl World {
         let observed = fleet::Observed {
             nodes: &cache,
             claims: &claims,
+            taking: &self.taking(),
             right_user_data: right_user_data.as_deref(),
             hosts: &hosts,
             host_names: &host_names,

@@ -11,7 +11,9 @@ use wmco_core::facts::NodeFacts;
 use wmco_core::fleet::Assignment;
 use wmco_core::host_record::KnownHosts;
 use wmco_core::login_keys::LoginKeys;
-use wmco_core::node::{AttemptedStep, FailureKind, InstanceInputs, Next, Rest, Wake, WorkerState};
+use wmco_core::node::{
+    AttemptedStep, FailureKind, InstanceInputs, Next, Outcome, Rest, Wake, WorkerState,
+};
 use wmco_core::pass::UserNames;
 use wmco_core::reach::{Reach, Unreachable, reach};
 
@@ -42,6 +44,9 @@ impl World {
         others: u8,
     ) -> Result<bool, Stop> {
         let key = instance.address.clone();
+        if self.waits_for_answer(&key) {
+            return Ok(true);
+        }
         let index = self.host_of(instance);
         // A worker goes on once its last write came back through the watch.
         let inputs = InstanceInputs { node: self.node_of(instance).cloned(), ..inputs };
@@ -87,6 +92,12 @@ impl World {
                         state.begins(&step.action);
                     }
                     rest = Some(state.failed(FailureKind::Other, down, |pause| self.now + pause));
+                }
+                Err(Stop::Pending) => {
+                    state.begins(&step.action);
+                    worker.asleep = None;
+                    self.operator.instances.insert(key, worker);
+                    return Ok(true);
                 }
                 Err(Stop::Crash) => return Err(Stop::Crash),
             }
@@ -143,6 +154,11 @@ impl World {
 }
 
 impl Worker {
+    /// The step that it has begun succeeded.
+    pub(super) fn succeeded(&mut self, outcome: Outcome) {
+        self.state.succeeded(outcome);
+    }
+
     /// When it goes on by itself; `None` if it is not at rest.
     pub(super) fn wakes_at(&self) -> Option<Timestamp> {
         self.asleep.as_ref().map(|asleep| asleep.rest.until)
