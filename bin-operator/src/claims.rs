@@ -8,6 +8,7 @@ use tokio::sync::watch;
 #[derive(Clone, Debug)]
 pub struct Claims(watch::Sender<BTreeMap<String, Claim>>);
 
+/// The claim of a worker on the slot of a Node.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Claim {
     /// The instance whose worker made it.
@@ -55,8 +56,9 @@ impl Claims {
 
     fn set_taking(&self, node: &str, instance: &str, takes: bool) {
         self.0.send_if_modified(|all| {
-            let claim = all.get_mut(node).filter(|claim| claim.instance == instance);
-            claim.into_iter().for_each(|claim| claim.takes = takes);
+            if let Some(claim) = all.get_mut(node).filter(|claim| claim.instance == instance) {
+                claim.takes = takes;
+            }
             false
         });
     }

@@ -168,8 +168,7 @@ async fn taking_while(patch: NodePatch, intent: Intent) -> Vec<BTreeSet<String>>
     let plan = Plan::step(Action::PatchNode(patch), Because::MetadataDiffers);
     let _ = worker.carry_out(&plan, &now).await;
     assert_eq!(claims.taking(), BTreeSet::new(), "it is taken as long as that lasts");
-    let asked = asked.lock().unwrap().clone();
-    asked
+    asked.lock().unwrap().clone()
 }
 
 /// An intent with a permit for the Node `win-1`.
