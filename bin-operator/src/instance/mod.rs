@@ -127,7 +127,7 @@ impl Worker {
                 return Ok(());
             }
             let (address, node) = (&inputs.instance.address, inputs.instance.node_name());
-            let _taking = step.action.takes_slot().then(|| self.claims.take(node, address));
+            let _taking = step.action.takes_slot().then(|| self.claims.take(node));
             if !step.is_permitted_in(&self.inputs.borrow().instance) {
                 tracing::info!(instance = %address, action = %step.action, "not taken: its permit is gone");
                 return Ok(());

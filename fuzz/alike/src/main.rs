@@ -1,13 +1,15 @@
-//! Compares what two versions of the planner decide about the same random clusters: `alike SEED CLUSTERS`.
+//! Compares what two versions of the planner decide about the same random clusters: `alike SEED CLUSTERS [REWORDED]`. In the
+//! file REWORDED are texts of the version before, each on a line followed by one with the text of now.
 //!
 //! A cluster lives for some passes, each planner with a memory of its own, and changes between them. All that a pass tells
-//! is compared as text. A difference ends the life of its cluster. The first one is printed with all of its cluster, some
-//! others with its records.
+//! is compared as text. A difference ends the life of its cluster. The first one is printed with all of its cluster, then
+//! how many there are of each kind: the lines that only one of both tells, without numbers.
 
 mod changes;
 mod cluster;
 mod rng;
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::process::ExitCode;
 
 use cluster::Cluster;
@@ -15,9 +17,6 @@ use rng::Rng;
 
 /// Passes in the life of a cluster.
 const PASSES: usize = 14;
-
-/// Differences that are printed.
-const SHOWN: usize = 30;
 
 /// One version, by the name of its crate. Where its interface is another one, this is written out for each.
 macro_rules! planner {
@@ -159,21 +158,47 @@ fn keys() -> [String; 2] {
     after::keys()
 }
 
-/// The short lines of a text that another one does not have.
-fn print_lines(mark: &str, text: &str, other: &str) {
-    let is_new = |line: &&str| line.len() < 400 && !other.lines().any(|it| it == *line);
-    text.lines().filter(is_new).for_each(|line| println!("{mark}{line}"));
+/// The kind of a difference: the lines that one of both tells and the other one does not, without numbers.
+fn kind([before, after]: &[String; 2]) -> BTreeSet<String> {
+    let told = [("- ", before, after), ("+ ", after, before)];
+    let lines = told.into_iter().flat_map(|(mark, text, other)| {
+        // The JSON tells the same.
+        let is_new =
+            move |line: &&str| !line.starts_with('{') && !other.lines().any(|it| it == *line);
+        text.lines().filter(is_new).map(move |line| format!("{mark}{}", without_numbers(line)))
+    });
+    lines.collect()
+}
+
+/// Each run of digits, and each hash, is one sign.
+fn without_numbers(line: &str) -> String {
+    let mut out = String::new();
+    for sign in line.chars() {
+        match sign {
+            '0'..='9' if out.ends_with('#') => {}
+            '0'..='9' => out.push('#'),
+            _ => out.push(sign),
+        }
+    }
+    out
 }
 
 fn main() -> ExitCode {
     use std::time::Duration;
-    let mut arguments = std::env::args().skip(1).map(|it| it.parse::<usize>().unwrap_or_default());
-    let (Some(seed), Some(clusters)) = (arguments.next(), arguments.next()) else {
-        eprintln!("usage: alike SEED CLUSTERS");
+    let mut arguments = std::env::args().skip(1);
+    let mut number = || arguments.next()?.parse::<usize>().ok();
+    let (Some(seed), Some(clusters)) = (number(), number()) else {
+        eprintln!("usage: alike SEED CLUSTERS [REWORDED]");
         return ExitCode::FAILURE;
+    };
+    let reworded = arguments.next().map(|file| std::fs::read_to_string(file).unwrap());
+    let reworded: Vec<&str> = reworded.iter().flat_map(|text| text.lines()).collect();
+    let now_called = |text: String| {
+        reworded.chunks_exact(2).fold(text, |text, words| text.replace(words[0], words[1]))
     };
     let mut rng = Rng(seed as u64);
     let (mut seen, mut different) = (0, 0);
+    let mut kinds: BTreeMap<BTreeSet<String>, usize> = BTreeMap::new();
     while seen < clusters {
         let mut cluster = Cluster::random(&mut rng);
         let patience = Duration::from_secs(50);
@@ -182,16 +207,13 @@ fn main() -> ExitCode {
         let mut now = Duration::from_secs(1_000);
         for _ in 0..PASSES {
             seen += 1;
-            let told = [before.pass(&cluster, now), after.pass(&cluster, now)];
+            let told = [now_called(before.pass(&cluster, now)), after.pass(&cluster, now)];
             if told[0] != told[1] {
                 different += 1;
                 if different == 1 {
                     println!("{cluster:#?}\n--- before\n{}\n--- after\n{}", told[0], told[1]);
-                } else if different <= SHOWN {
-                    println!("--- records {:#?}", cluster.host_keys);
-                    print_lines("- ", &told[0], &told[1]);
-                    print_lines("+ ", &told[1], &told[0]);
                 }
+                *kinds.entry(kind(&told)).or_default() += 1;
                 break;
             }
             cluster.follow(&told[0], &mut rng);
@@ -200,6 +222,12 @@ fn main() -> ExitCode {
             }
             now += Duration::from_secs(*rng.pick(&[1, 5, 60, 200, 301]));
         }
+    }
+    let mut kinds: Vec<_> = kinds.into_iter().collect();
+    kinds.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+    for (lines, count) in kinds {
+        println!("--- {count} times");
+        lines.iter().for_each(|line| println!("{line}"));
     }
     println!("{seen} clusters, {different} of them decided otherwise");
     if different == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
