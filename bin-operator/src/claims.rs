@@ -5,19 +5,21 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::watch;
 
-/// Claims by Node, each with the instance whose worker made it, and the Nodes whose slots are being taken; cheap to clone.
+/// Claims, and the slots that are being taken; cheap to clone.
 #[derive(Clone, Debug)]
 pub struct Claims {
+    /// The Node that is claimed, by the instance whose worker claims it.
     all: watch::Sender<BTreeMap<String, String>>,
+    /// Nodes, and keys of Machines.
     taking: Arc<Mutex<Vec<String>>>,
 }
 
-/// The slot of a Node is being taken, until this is dropped.
+/// A slot is being taken, until this is dropped.
 #[derive(Debug)]
 #[must_use = "the slot counts as taken until this is dropped"]
 pub struct Taking {
     claims: Claims,
-    node: String,
+    slot: String,
 }
 
 impl Claims {
@@ -26,26 +28,25 @@ impl Claims {
         Self { all: watch::channel(BTreeMap::new()).0, taking: Arc::default() }
     }
 
-    /// Sets the claim of `node` for the instance, or drops it, unless another instance has claimed it
-    /// since: a host that is listed by another address has another worker.
-    pub fn set(&self, node: &str, instance: &str, claims: bool) {
+    /// The worker of an instance claims this Node and no other one.
+    pub fn set(&self, instance: &str, node: &str) {
         self.all.send_if_modified(|all| {
-            if claims {
-                all.insert(node.to_owned(), instance.to_owned()).as_deref() != Some(instance)
-            } else {
-                let is_its = all.get(node).is_some_and(|owner| owner == instance);
-                is_its && all.remove(node).is_some()
-            }
+            all.insert(instance.to_owned(), node.to_owned()).as_deref() != Some(node)
         });
     }
 
-    /// Somebody begins to take the slot of a Node. Nobody is woken by that.
-    pub fn take(&self, node: &str) -> Taking {
-        self.slots().push(node.to_owned());
-        Taking { claims: self.clone(), node: node.to_owned() }
+    /// It claims none.
+    pub fn drop_of(&self, instance: &str) {
+        self.all.send_if_modified(|all| all.remove(instance).is_some());
     }
 
-    /// The Nodes whose slots are being taken now.
+    /// A request that takes the slot of a Node or a Machine is under way from now on. Nobody is woken by that.
+    pub fn take(&self, slot: String) -> Taking {
+        self.slots().push(slot.clone());
+        Taking { claims: self.clone(), slot }
+    }
+
+    /// The Nodes and Machines whose slots are being taken now.
     pub fn taking(&self) -> BTreeSet<String> {
         self.slots().iter().cloned().collect()
     }
@@ -54,9 +55,9 @@ impl Claims {
         self.taking.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// All claims now.
+    /// The Nodes that are claimed now.
     pub fn all(&self) -> BTreeSet<String> {
-        self.all.borrow().keys().cloned().collect()
+        self.all.borrow().values().cloned().collect()
     }
 
     /// Tells of changes.
@@ -68,7 +69,7 @@ impl Claims {
 impl Drop for Taking {
     fn drop(&mut self) {
         let mut slots = self.claims.slots();
-        if let Some(number) = slots.iter().position(|node| *node == self.node) {
+        if let Some(number) = slots.iter().position(|slot| *slot == self.slot) {
             slots.swap_remove(number);
         }
     }
@@ -84,14 +85,17 @@ impl Default for Claims {
 mod tests {
     use super::*;
 
+    /// A host that is listed by another address has another worker; one whose Node is deleted has no Node any more.
     #[test]
-    fn a_worker_that_ends_drops_no_claim_of_the_one_that_came_after() {
+    fn a_claim_ends_with_its_worker_whoever_claims_the_node_as_well() {
         let claims = Claims::new();
-        claims.set("win-1", "10.0.0.1", true);
-        claims.set("win-1", "10.0.0.9", true);
-        claims.set("win-1", "10.0.0.1", false);
+        claims.set("10.0.0.1", "win-1");
+        claims.set("10.0.0.9", "win-1");
+        claims.drop_of("10.0.0.1");
         assert_eq!(claims.all(), ["win-1".to_owned()].into());
-        claims.set("win-1", "10.0.0.9", false);
+        claims.set("10.0.0.9", "win-9");
+        assert_eq!(claims.all(), ["win-9".to_owned()].into());
+        claims.drop_of("10.0.0.9");
         assert_eq!(claims.all(), BTreeSet::new());
     }
 
@@ -101,7 +105,7 @@ mod tests {
         let changes = claims.changes();
         let taken = ["win-1".to_owned()].into();
         // A host that is listed by another address has another worker.
-        let [first, second] = [claims.take("win-1"), claims.clone().take("win-1")];
+        let [first, second] = [(); 2].map(|()| claims.take("win-1".to_owned()));
         assert_eq!(claims.taking(), taken);
         drop(first);
         assert_eq!(claims.taking(), taken);

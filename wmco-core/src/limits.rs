@@ -229,6 +229,9 @@ pub const RESYNC: SignedDuration = SignedDuration::from_mins(30);
 /// How long to wait until our own write is visible through a watch. Ours.
 pub const CATCH_UP: SignedDuration = SignedDuration::from_secs(5);
 
+/// How long a request may last that takes a disruption slot, while others wait for it. Ours.
+pub const SLOT_REQUEST: SignedDuration = SignedDuration::from_mins(1);
+
 /// How long a DNS answer is used, so that a moved host is noticed. Ours.
 pub const NAME_LIFETIME: SignedDuration = SignedDuration::from_secs(60);
 

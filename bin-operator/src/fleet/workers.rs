@@ -80,6 +80,22 @@ impl Workers {
         self.at_work.insert(address, AtWork { inputs: sender, task });
     }
 
+    /// Takes the permits of workers that get no work now: they go on by what they have, and others may get these.
+    pub(super) fn withdraw_permits(&mut self, but: &BTreeSet<String>) {
+        for (_, worker) in self.at_work.iter().filter(|(address, _)| !but.contains(*address)) {
+            worker.inputs.send_if_modified(|old| {
+                let left = old.instance.desired.intent.without_permit();
+                let is_changed = left.is_some();
+                if let Some(intent) = left {
+                    let mut inputs = WorkerInputs::clone(old);
+                    inputs.instance.desired.intent = intent;
+                    *old = Arc::new(inputs);
+                }
+                is_changed
+            });
+        }
+    }
+
     /// Ends the workers at all other addresses after their step, and remembers them until then.
     pub(super) fn keep_only(&mut self, wanted: &BTreeSet<String>) {
         self.ending.retain(|_, task| !task.is_finished());
@@ -99,5 +115,31 @@ impl Workers {
             task.abort();
             let _ = task.await;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use wmco_core::fleet::Intent;
+
+    use super::*;
+    use crate::instance::tests::{executor, inputs, permitted};
+
+    /// What its user name is sealed with may be missing for a moment, and another node may get its permit then.
+    #[tokio::test]
+    async fn who_gets_no_work_has_no_permit_any_more() {
+        let mut workers = Workers::new(executor(), Claims::new());
+        for address in ["10.0.0.1", "10.0.0.2"] {
+            let (inputs, task) = (watch::channel(inputs(permitted())).0, tokio::spawn(async {}));
+            workers.at_work.insert(address.to_owned(), AtWork { inputs, task });
+        }
+        let heard = workers.at_work["10.0.0.1"].inputs.subscribe();
+        workers.withdraw_permits(&["10.0.0.2".to_owned()].into());
+        let intent = |address: &str| {
+            workers.at_work[address].inputs.borrow().instance.desired.intent.clone()
+        };
+        assert_eq!(intent("10.0.0.1"), Intent::Configure(None));
+        assert_eq!(intent("10.0.0.2"), permitted());
+        assert!(heard.has_changed().unwrap());
     }
 }

@@ -13,7 +13,7 @@ mod link;
 mod logins;
 mod records;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -29,6 +29,7 @@ use wmco_core::node::{
 use wmco_core::preflight::Finding;
 
 use crate::backoff::Pause;
+use error::api;
 pub use error::{Failure, StepError};
 pub use executor::{Executor, Turn};
 pub use inputs::WorkerInputs;
@@ -105,7 +106,7 @@ impl Worker {
             }
         }
         let inputs = Arc::clone(&self.inputs.borrow());
-        self.claims.set(inputs.instance.node_name(), &inputs.instance.address, false);
+        self.claims.drop_of(&inputs.instance.address);
         self.executor.metrics.retries.remove(&self.label);
         self.executor.metrics.unreachable.remove(&self.label);
         self.executor.works.remove(&inputs.instance.address);
@@ -114,8 +115,10 @@ impl Worker {
 
     /// Reports to the fleet whether the instance needs a slot to continue.
     fn claim(&self, instance: &InstanceInputs) {
-        if let Some(claims) = self.state.claims_slot(instance, clock::now()) {
-            self.claims.set(instance.node_name(), &instance.address, claims);
+        match self.state.claims_slot(instance, clock::now()) {
+            Some(true) => self.claims.set(&instance.address, instance.node_name()),
+            Some(false) => self.claims.drop_of(&instance.address),
+            None => {}
         }
     }
 
@@ -127,8 +130,8 @@ impl Worker {
                 return Ok(());
             }
             let (address, node) = (&inputs.instance.address, inputs.instance.node_name());
-            let _taking = step.action.takes_slot().then(|| self.claims.take(node));
-            if !step.is_permitted_in(&self.inputs.borrow().instance) {
+            let _taking = step.action.takes_slot_of(node).map(|slot| self.claims.take(slot));
+            if !step.is_permitted_in(node, &self.inputs.borrow().instance) {
                 tracing::info!(instance = %address, action = %step.action, "not taken: its permit is gone");
                 return Ok(());
             }
@@ -183,7 +186,9 @@ impl Worker {
             self.executor.metrics.unreachable.remove(&self.label);
             self.unreachable_since = None;
         }
-        let outcome = self.executor.execute(&step.action, &mut turn).await;
+        let takes_slot = step.action.takes_slot_of(instance.node_name()).is_some();
+        let execute = Box::pin(self.executor.execute(&step.action, &mut turn));
+        let outcome = if takes_slot { in_time(execute).await } else { execute.await };
         self.executor.announcer.tell_all(instance, turn.news.drain(..));
         let outcome = outcome?;
         if let Some(probe) = outcome.probe() {
@@ -311,6 +316,15 @@ impl Worker {
         self.state.woken(wake, clock::now());
         true
     }
+}
+
+/// The result of a request that takes a slot, unless that lasts too long: others wait for it.
+async fn in_time(
+    request: impl Future<Output = Result<Outcome, Failure>>,
+) -> Result<Outcome, Failure> {
+    let result = tokio::time::timeout(limits::SLOT_REQUEST.unsigned_abs(), request).await;
+    let late = |elapsed| kube::Error::Service(Box::new(elapsed));
+    result.unwrap_or_else(|elapsed| Err(api("answer in time")(late(elapsed)).into()))
 }
 
 /// Sleeps until the clock shows `until`. One that was set back goes slower than tokio's meanwhile, so one sleep may not be

@@ -62,7 +62,7 @@ fn hearing() -> (Client, Arc<Mutex<Vec<Sent>>>) {
     (Client::new(service_fn(answer), "ns"), all)
 }
 
-fn executor() -> Executor {
+pub(crate) fn executor() -> Executor {
     executor_telling(client())
 }
 
@@ -89,7 +89,7 @@ fn executor_telling(events: Client) -> Executor {
     }
 }
 
-fn inputs(intent: Intent) -> Arc<WorkerInputs> {
+pub(crate) fn inputs(intent: Intent) -> Arc<WorkerInputs> {
     let release = Release::new("2.0.0", Sha256::of(b"agent"), ClusterIdentity::new("this one"));
     let pem = rcgen::KeyPair::generate().unwrap().serialize_pem();
     Arc::new(WorkerInputs {
@@ -152,7 +152,7 @@ async fn what_happens_to_the_node_during_a_look_ends_the_rest_after_it() {
 /// a plan that is older than its intent.
 async fn taking_while(patch: NodePatch, intent: Intent) -> Vec<BTreeSet<String>> {
     let (claims, asked) = (Claims::new(), Arc::new(Mutex::new(Vec::new())));
-    claims.set("win-1", "10.0.0.1", true);
+    claims.set("10.0.0.1", "win-1");
     let (seen, at_work) = (Arc::clone(&asked), claims.clone());
     let answer = move |_: Request<Body>| {
         seen.lock().unwrap().push(at_work.taking());
@@ -172,7 +172,7 @@ async fn taking_while(patch: NodePatch, intent: Intent) -> Vec<BTreeSet<String>>
 }
 
 /// An intent with a permit for the Node `win-1`.
-fn permitted() -> Intent {
+pub(crate) fn permitted() -> Intent {
     let entries = instances::parse([("10.0.0.1", "username=core")], &Resolutions::default());
     let os = (names::OS_LABEL.to_owned(), names::OS_WINDOWS.to_owned());
     let node = NodeFacts {

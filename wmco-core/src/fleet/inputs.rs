@@ -51,9 +51,8 @@ pub struct Observed<'a> {
     /// Names of Nodes that need a permit to continue, by the last result of
     /// [`node::claims_slot`](crate::node::claims_slot).
     pub claims: &'a BTreeSet<String>,
-    /// Names of Nodes that take their slots with permits which they had when they began, and of which nobody knows yet whether
-    /// they have their marks: see [`Action::takes_slot`](crate::node::Action::takes_slot). Their permits count, given again or
-    /// not.
+    /// Whose slots are being taken, by requests that are under way: see
+    /// [`Action::takes_slot_of`](crate::node::Action::takes_slot_of). These permits count, given again or not.
     pub taking: &'a BTreeSet<String>,
     /// The resource version of the user data of new Machines, if they contain every key of ours.
     pub right_user_data: Option<&'a str>,

@@ -30,6 +30,16 @@ impl Intent {
         }
     }
 
+    /// What is left of it when a permit that is part of it is taken back; `None` if there is none.
+    pub fn without_permit(&self) -> Option<Self> {
+        match self {
+            Self::Configure(Some(_)) => Some(Self::Configure(None)),
+            Self::Remove(Some(_)) => Some(Self::Remove(None)),
+            Self::Replace(_) => Some(Self::Leave),
+            Self::Configure(None) | Self::Remove(None) | Self::Look | Self::Leave => None,
+        }
+    }
+
     /// Short stable name for logs, metric labels and tests.
     pub const fn verb(&self) -> &'static str {
         match self {
@@ -38,6 +48,28 @@ impl Intent {
             Self::Replace(_) => "replace",
             Self::Look => "look",
             Self::Leave => "leave",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn without_its_permit_nothing_disruptive_is_asked_for() {
+        let permit = || Some(DisruptionPermit::for_node("win-1"));
+        let replace = Intent::Replace(ReplacementPermit::for_machine("win", "u-1"));
+        for (intent, expected) in [
+            (Intent::Configure(permit()), Some(Intent::Configure(None))),
+            (Intent::Remove(permit()), Some(Intent::Remove(None))),
+            (replace, Some(Intent::Leave)),
+            (Intent::Configure(None), None),
+            (Intent::Remove(None), None),
+            (Intent::Look, None),
+            (Intent::Leave, None),
+        ] {
+            assert_eq!(intent.without_permit(), expected, "{intent:?}");
         }
     }
 }

@@ -194,8 +194,11 @@ pub(super) fn unmark(
 fn mark(node: &NodeFacts, marks: &DrainMarks) -> NodePatch {
     let mut patch = cordon(node, marks);
     if !node.holds_slot() {
-        patch.labels.insert(names::UPGRADING_LABEL.into(), Some(names::TRUE.into()));
         note_anew(node, marks, &mut patch);
+    }
+    // With a label that was left over it took no slot yet.
+    if !node.holds_slot() || !patch.is_empty() {
+        patch.labels.insert(names::UPGRADING_LABEL.into(), Some(names::TRUE.into()));
     }
     patch
 }

@@ -12,7 +12,8 @@ use super::search::NodeSearch;
 use super::work::HostWork;
 use crate::digest::Sha256;
 use crate::facts::{DrainNotice, PodFacts};
-use crate::fleet::{DisruptionPermit, ReplacementPermit};
+use crate::fleet::{DisruptionPermit, Intent, ReplacementPermit};
+use crate::machines::key;
 use crate::names;
 use crate::protocol::{AgentLocation, RebootReason, RootAccess};
 
@@ -276,17 +277,34 @@ impl Step {
 
     /// Whether it may be taken though the plan is older than `inputs`. What takes a slot needs a permit at that moment: the
     /// steps before it may have lasted, and the permit may be another node's by now.
-    pub fn is_permitted_in(&self, inputs: &InstanceInputs) -> bool {
-        !self.action.takes_slot() || inputs.desired.intent.permit().is_some()
+    /// `node` is the Node of the plan.
+    pub fn is_permitted_in(&self, node: &str, inputs: &InstanceInputs) -> bool {
+        let intent = &inputs.desired.intent;
+        match &self.action {
+            Action::DeleteMachine(permit) => {
+                matches!(intent, Intent::Replace(now) if now == permit)
+            }
+            action if action.takes_slot_of(node).is_some() => {
+                intent.permit().is_some_and(|permit| permit.node() == node)
+            }
+            _ => true,
+        }
     }
 }
 
 impl Action {
-    /// Whether it takes a disruption slot: it puts the mark on the Node that says so. From before the look at
-    /// [`Step::is_permitted_in`] until its result is known, the node is [taking](crate::fleet::Observed::taking) the slot.
-    pub fn takes_slot(&self) -> bool {
-        let Self::PatchNode(patch) = self else { return false };
-        patch.labels.get(names::UPGRADING_LABEL).is_some_and(Option::is_some)
+    /// Whose disruption slot it takes, if it takes one: the name of the plan's Node if it puts the mark there that says so, or
+    /// the [`key`](crate::machines::key) of a Machine that it deletes. From before the look at [`Step::is_permitted_in`] until
+    /// it is over, the slot is [being taken](crate::fleet::Observed::taking).
+    pub fn takes_slot_of(&self, node: &str) -> Option<String> {
+        match self {
+            Self::PatchNode(patch) => {
+                let mark = patch.labels.get(names::UPGRADING_LABEL)?;
+                mark.is_some().then(|| node.to_owned())
+            }
+            Self::DeleteMachine(permit) => Some(key(permit.machine())),
+            _ => None,
+        }
     }
 
     /// Whether it only observes or records the state of the host, so that its success does not mean that a later,

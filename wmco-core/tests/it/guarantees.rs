@@ -162,7 +162,7 @@ fn fault() -> impl Strategy<Value = Event> {
         1 => at.prop_map(Event::KubeletEnds),
         1 => Just(Event::CutKubelets),
         2 => Just(Event::RejoinKubelets),
-        2 => prop::option::weighted(0.8, 1..30_u8).prop_map(Event::MarksLast),
+        2 => prop::option::weighted(0.8, 1..30_u8).prop_map(Event::SlotsLast),
     ]
 }
 

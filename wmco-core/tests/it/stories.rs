@@ -1,7 +1,7 @@
 //! Worlds in which runs of the [guarantees](super::guarantees) found a fault, each as small as it became.
 
 use crate::guarantees::{Start, after};
-use crate::world::{Event, KeyEvent, MachineEvent, ROUNDS};
+use crate::world::{EVERYBODY, Event, KeyEvent, MachineEvent, ROUNDS};
 
 /// A broken promise that a run of `safety` found: the host was looked at while no Node stood for
 /// it, and its Node came back, with pods, before the work began.
@@ -462,12 +462,27 @@ fn a_slot_that_is_taken_while_its_permit_is_taken_back_counts() {
     let start = Start { hosts: 3, budget: 2, features: 7, configured: true, sets: 0 };
     for rounds in 1..20 {
         // The first by its address asks when the others have their permits.
-        let mut events = vec![Event::Vanish(1), Event::MarksLast(Some(60)), Event::Bump];
+        let mut events = vec![Event::Vanish(1), Event::SlotsLast(Some(60)), Event::Bump];
         events.extend([Event::Round(0)].repeat(rounds));
         events.extend([Event::Budget(1), Event::Return(1)]);
         events.extend([Event::Round(0)].repeat(20));
-        events.extend([Event::MarksLast(None), Event::Budget(2)]);
+        events.extend([Event::SlotsLast(None), Event::Budget(2)]);
         events.extend([Event::Round(0)].repeat(60));
+        let outcome = after(start, &events).run(3 * ROUNDS);
+        assert!(outcome.is_ok(), "{rounds}: {outcome:#?}");
+    }
+}
+
+/// The deletion of a Machine that lasts for long is a disruption as soon as it is asked for.
+#[test]
+fn nobody_gets_the_slot_of_a_machine_while_its_deletion_is_under_way() {
+    let start = Start { hosts: 1, budget: 1, features: 7, configured: true, sets: 1 };
+    for (rounds, is_seen) in (0..30).flat_map(|rounds| [(rounds, true), (rounds, false)]) {
+        let (changed, let_in) = (KeyEvent::Change, KeyEvent::Authorize(0));
+        let mut events = vec![Event::Key(changed), Event::Key(let_in), Event::SlotsLast(Some(25))];
+        events.extend([Event::Round(0)].repeat(rounds));
+        events.extend([Event::NewServices, Event::Of(MachineEvent::EditUserData { is_seen })]);
+        events.extend([Event::Round(EVERYBODY)].repeat(60));
         let outcome = after(start, &events).run(3 * ROUNDS);
         assert!(outcome.is_ok(), "{rounds}: {outcome:#?}");
     }

@@ -98,8 +98,8 @@ impl Replacements {
     }
 
     /// The Machines that may fill the place of one that is gone: successors, those that have been unready for long or that
-    /// we have cordoned, and once all successors work any other one. One that only lacks a mark, or is not ready for a moment, does not go
-    /// out of service while another one is gone. Where nobody noted which are successors, all may.
+    /// we have cordoned, and once all successors work any other one. One that only lacks a mark, or is not ready for a moment,
+    /// does not go out of service while another one is gone. Where nobody noted which are successors, all may.
     pub(super) fn stand_ins<'a>(
         &self,
         health: &Health<'a>,

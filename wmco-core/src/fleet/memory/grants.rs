@@ -5,14 +5,14 @@ use std::time::Duration;
 
 use crate::fleet::{Assignments, Intent, Observed};
 use crate::limits;
-use crate::machines::Machines;
+use crate::machines::{Machines, key};
 
 /// How long a permit counts that nobody uses any more.
 const PATIENCE: Duration = limits::CATCH_UP.unsigned_abs();
 
-/// Nodes with a permit that the watch does not show out of service yet, each with the time when it was given or in use for
-/// the last time, and Machines with a permit whose deletion has not. If this state is lost, one pass may disrupt
-/// as many nodes more as have permits without a mark, at most the budget: the marks show the rest.
+/// Nodes with a permit that the watch does not show out of service yet, and Machines with a permit whose deletion it does not
+/// show, each with the time when the permit may have been in use last. If this state is lost, one pass may disrupt as many
+/// nodes more as have permits without a mark, at most the budget: the marks show the rest.
 ///
 /// Times are those of a monotonic clock with any start: a clock that can be set would drop permits too early, or
 /// keep them for hours.
@@ -20,42 +20,45 @@ const PATIENCE: Duration = limits::CATCH_UP.unsigned_abs();
 pub(in crate::fleet) struct Grants {
     pub(super) nodes: BTreeMap<String, Duration>,
     pub(super) machines: BTreeMap<String, Duration>,
-    /// The Nodes whose permits the last pass gave.
-    pub(super) given: BTreeSet<String>,
+    /// Those of both, by name of the Node or [`key`] of the Machine, that the last pass gave, or saw in use.
+    pub(super) in_use: BTreeSet<String>,
 }
 
 impl Grants {
-    /// Drops permits whose Nodes are out of service by now, those of Machines that are deleted, and those with which nobody
-    /// takes a slot, and which were not given again or claimed, for [`limits::CATCH_UP`]: the mark of a worker that has just
-    /// ended, or has just lost its permit, may still be on its way.
+    /// Drops permits whose Nodes are out of service by now, those of Machines that are deleted, and those that were neither
+    /// given again nor in use for [`limits::CATCH_UP`]: a mark that was written a moment ago may still be on its way back.
     pub(super) fn update(&mut self, machines: &Machines, observed: &Observed<'_>, now: Duration) {
+        let taking = observed.taking;
+        let in_use = std::mem::replace(&mut self.in_use, taking.clone());
+        // Its use may have ended just now.
+        let is_in_use = |name: &str| in_use.contains(name) || taking.contains(name);
+        let is_left = |name: &str, last: &mut Duration| {
+            if is_in_use(name) {
+                *last = now;
+            }
+            now < *last + PATIENCE
+        };
         let is_there = |name: &str| machines.get(name).is_some_and(|it| !it.facts.is_deleted);
-        self.machines.retain(|name, given| is_there(name) && now < *given + PATIENCE);
+        self.machines.retain(|name, last| is_left(&key(name), last) && is_there(name));
         if self.nodes.is_empty() {
             return;
         }
-        for (name, in_use) in &mut self.nodes {
-            let is_claimed = observed.claims.contains(name) && self.given.contains(name);
-            if is_claimed || observed.taking.contains(name) {
-                *in_use = now;
-            }
-        }
         let out = observed.nodes.iter().filter(|node| node.is_out_of_service());
         let out: HashSet<&str> = out.map(|node| node.name.as_str()).collect();
-        self.nodes.retain(|name, in_use| !out.contains(name.as_str()) && now < *in_use + PATIENCE);
+        self.nodes.retain(|name, last| is_left(name, last) && !out.contains(name.as_str()));
     }
 
     /// Records the permits of a pass.
     pub(super) fn note(&mut self, out: &Assignments<'_>, now: Duration) {
-        self.given.clear();
         for instance in &out.instances {
             match &instance.intent {
                 Intent::Configure(Some(permit)) | Intent::Remove(Some(permit)) => {
                     self.nodes.insert(permit.node().to_owned(), now);
-                    self.given.insert(permit.node().to_owned());
+                    self.in_use.insert(permit.node().to_owned());
                 }
                 Intent::Replace(permit) => {
                     self.machines.insert(permit.machine().to_owned(), now);
+                    self.in_use.insert(key(permit.machine()));
                 }
                 Intent::Configure(None) | Intent::Remove(None) | Intent::Look | Intent::Leave => {}
             }
@@ -80,7 +83,7 @@ impl Grants {
     /// When the first permit expires, unless it is in use then.
     pub(super) fn next_end(&self) -> Option<Duration> {
         let times = self.nodes.values().chain(self.machines.values());
-        times.min().map(|in_use| *in_use + PATIENCE)
+        times.min().map(|last| *last + PATIENCE)
     }
 }
 
@@ -135,44 +138,48 @@ mod tests {
         }
     }
 
-    #[test]
-    fn a_permit_that_nobody_claims_any_more_is_dropped_after_a_while() {
-        let (mut grants, win_1) = (granted(), ["win-1".to_owned()].into());
-        let claimed = Observed { claims: &win_1, ..Observed::new(&[]) };
-        let later = NOW + PATIENCE;
-        assert_eq!(grants.next_end(), Some(later));
-        grants.update(&Machines::default(), &claimed, later);
-        assert!(grants.has_node("win-1"));
-        grants.update(&Machines::default(), &Observed::new(&[]), later + PATIENCE);
-        assert_eq!(grants.nodes().count(), 0);
+    /// What is left of a permit `after` so long, of which passes do not give it again.
+    fn is_left(grants: &mut Grants, taking: &[&str], after: Duration) -> bool {
+        let taking = taking.iter().map(|it| (*it).to_owned()).collect();
+        let observed = Observed { taking: &taking, ..Observed::new(&[]) };
+        grants.update(&Machines::default(), &observed, NOW + after);
+        grants.note(&Assignments::default(), NOW + after);
+        grants.has_node("win-1")
     }
 
     #[test]
-    fn a_permit_that_a_pass_does_not_give_again_is_dropped_after_a_while_though_it_is_claimed() {
-        let (mut grants, win_1) = (granted(), ["win-1".to_owned()].into());
-        let claimed = Observed { claims: &win_1, ..Observed::new(&[]) };
-        let later = NOW + Duration::from_secs(1);
-        grants.note(&Assignments::default(), later);
-        grants.update(&Machines::default(), &claimed, later);
-        assert!(grants.has_node("win-1"), "its mark may be on its way");
-        grants.update(&Machines::default(), &claimed, NOW + PATIENCE);
-        assert_eq!(grants.nodes().count(), 0);
+    fn a_permit_that_is_not_given_again_counts_for_a_while() {
+        let mut grants = granted();
+        assert_eq!(grants.next_end(), Some(NOW + PATIENCE));
+        // It may have been used until this pass.
+        let pass = Duration::from_secs(60);
+        assert!(is_left(&mut grants, &[], pass));
+        assert!(is_left(&mut grants, &[], pass + PATIENCE / 2), "its mark is on its way");
+        assert!(!is_left(&mut grants, &[], pass + PATIENCE));
     }
 
     #[test]
-    fn a_permit_with_which_a_slot_is_taken_counts_however_long_that_lasts() {
-        let (mut grants, win_1) = (granted(), ["win-1".to_owned()].into());
-        let taken = Observed { taking: &win_1, ..Observed::new(&[]) };
-        let is_left = |grants: &mut Grants, observed: &Observed<'_>, after: u32| {
-            grants.note(&Assignments::default(), NOW);
-            grants.update(&Machines::default(), observed, NOW + PATIENCE * after / 2);
-            grants.has_node("win-1")
+    fn a_permit_with_which_a_slot_is_taken_counts_however_long_that_lasts_and_for_a_while() {
+        let mut grants = granted();
+        let mut at_next_end = |taking: &[&str]| {
+            let next_end = grants.next_end().unwrap();
+            is_left(&mut grants, taking, next_end)
         };
-        for halves in 1..9 {
-            assert!(is_left(&mut grants, &taken, halves));
+        for _ in 0..9 {
+            assert!(at_next_end(&["win-1"]));
         }
-        assert!(is_left(&mut grants, &Observed::new(&[]), 9), "its mark may be on its way back");
-        assert!(!is_left(&mut grants, &Observed::new(&[]), 10));
+        // The request may have ended just now.
+        assert!(at_next_end(&["win-2"]));
+        assert!(!at_next_end(&[]));
+    }
+
+    #[test]
+    fn the_permit_of_a_node_that_is_to_leave_counts_like_any_other() {
+        let intent = Intent::Remove(Some(DisruptionPermit::for_node("win-1")));
+        let instance = assignment("10.0.0.1", intent, Because::Unlisted);
+        let mut grants = Grants::default();
+        grants.note(&Assignments { instances: vec![instance], ..Assignments::default() }, NOW);
+        assert!(grants.has_node("win-1"));
     }
 
     #[test]
@@ -184,16 +191,22 @@ mod tests {
             MachineFacts { name: "win".into(), is_windows: true, ..MachineFacts::default() };
         let deleted = MachineFacts { is_deleted: true, ..facts.clone() };
         let [there, deleted] = [facts, deleted].map(|facts| Machines::read([facts], [], ""));
-        for (machines, now, expected) in [
-            (&there, NOW, true),
-            (&deleted, NOW, false),
-            (&Machines::default(), NOW, false),
-            (&there, NOW + PATIENCE, false),
+        let (nobody, its) = (BTreeSet::new(), [key("win")].into());
+        for (machines, taking, later, expected) in [
+            (&there, &nobody, Duration::ZERO, true),
+            (&deleted, &nobody, Duration::ZERO, false),
+            (&Machines::default(), &nobody, Duration::ZERO, false),
+            (&there, &nobody, PATIENCE, false),
+            // Its deletion is under way.
+            (&there, &its, PATIENCE, true),
+            (&deleted, &its, PATIENCE, false),
         ] {
             let mut grants = Grants::default();
             grants.note(&out, NOW);
-            grants.update(machines, &Observed::new(&[]), now);
-            assert_eq!(grants.has_machine("win"), expected);
+            grants.update(machines, &Observed::new(&[]), NOW);
+            let observed = Observed { taking, ..Observed::new(&[]) };
+            grants.update(machines, &observed, NOW + later);
+            assert_eq!(grants.has_machine("win"), expected, "{taking:?} {later:?}");
         }
     }
 }

@@ -128,9 +128,26 @@ fn what_takes_a_slot_needs_its_permit_when_it_is_taken() {
     let taken_back = InstanceInputs { desired: Case::new().desired, ..given.clone() };
     let verbs: Vec<_> = steps.iter().map(|it| it.action.verb()).collect();
     assert_eq!(verbs, ["upload", "patch-node"]);
-    let are_permitted = |inputs: &InstanceInputs| -> Vec<bool> {
-        steps.iter().map(|step| step.is_permitted_in(inputs)).collect()
+    let are_permitted = |node: &str, inputs: &InstanceInputs| -> Vec<bool> {
+        steps.iter().map(|step| step.is_permitted_in(node, inputs)).collect()
     };
-    assert_eq!(are_permitted(&given), [true, true]);
-    assert_eq!(are_permitted(&taken_back), [true, false]);
+    assert_eq!(are_permitted("win-1", &given), [true, true]);
+    assert_eq!(are_permitted("win-1", &taken_back), [true, false]);
+    // The host has another Node by now, and the permit is that one's.
+    assert_eq!(are_permitted("win-9", &given), [true, false]);
+    let slots: Vec<_> = steps.iter().map(|step| step.action.takes_slot_of("win-1")).collect();
+    assert_eq!(slots, [None, Some("win-1".to_owned())]);
+}
+
+/// A label that was left over, or that a predecessor wrote, is not the beginning of a disruption.
+#[test]
+fn the_first_cordon_takes_the_slot_though_the_label_is_there() {
+    let mut case = Case::new().permitted();
+    case.node().annotations.insert(names::VERSION_ANNOTATION.into(), "former".into());
+    case.node().labels.insert(names::UPGRADING_LABEL.into(), names::TRUE.into());
+    let steps = case.plan().steps;
+    let slots = steps.iter().filter(|step| step.action.takes_slot_of("win-1").is_some());
+    assert_eq!(slots.count(), 1, "{steps:?}");
+    let emptied = case.emptied().plan().steps;
+    assert!(!emptied.iter().any(|it| it.action.takes_slot_of("win-1").is_some()), "{emptied:?}");
 }

@@ -68,7 +68,7 @@ impl World {
             }
             Action::PatchNode(patch) => {
                 let name = self.node_of(instance).ok_or(Stop::Fail)?.name.clone();
-                self.marks_last(action, patch, key, &name)?;
+                self.may_last(action, key, Some(&name))?;
                 self.patch_node(&name, patch)?
             }
             Action::SeekNode(search) => self.seek_node(search),
@@ -118,6 +118,7 @@ impl World {
             Action::ProveUserData => self.prove_user_data()?,
             Action::DeleteMachine(permit) => {
                 self.promise_replace(permit);
+                self.may_last(action, key, None)?;
                 self.delete_machine(permit);
                 Outcome::MachineDeleted
             }

@@ -115,8 +115,8 @@ pub(crate) enum Event {
     CutKubelets,
     /// They reach it again.
     RejoinKubelets,
-    /// Marks that take slots are so many seconds on their way from now on; without a number, none.
-    MarksLast(Option<u8>),
+    /// Requests that take slots last so many seconds from now on; without a number, none.
+    SlotsLast(Option<u8>),
     /// Something happens to Machines.
     Of(MachineEvent),
     /// Something happens to the keys that let the operator in.
@@ -196,7 +196,7 @@ impl World {
                 }
             }
             Event::RejoinKubelets => self.faults.kubelets_cut = false,
-            Event::MarksLast(seconds) => self.faults.marks_last = seconds,
+            Event::SlotsLast(seconds) => self.faults.slots_last = seconds,
             Event::Budget(nodes) => self.budget = nodes,
             Event::LoseList => self.list_absent = true,
             Event::RestoreList => {

@@ -23,8 +23,8 @@ pub(crate) struct Faults {
     pub(crate) fail_in: Option<u32>,
     /// Whether no kubelet reaches the API.
     pub(crate) kubelets_cut: bool,
-    /// How many seconds marks on Nodes are on their way.
-    pub(crate) marks_last: Option<u8>,
+    /// How many seconds requests last that take slots.
+    pub(crate) slots_last: Option<u8>,
     /// What fails each time.
     pub(crate) stuck: Option<Stuck>,
 }

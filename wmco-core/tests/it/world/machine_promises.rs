@@ -44,6 +44,11 @@ impl World {
         let of = self.replaced.get(set).map_or(usize::MAX, |deleted| deleted.of);
         let now = (self.api.made.read(), self.api.facts());
         let seen = self.operator.machines.clone().zip(self.operator.cache.clone());
+        // It may not have seen yet what it has done.
+        let deleted = self.replaced.get(set).map(|deleted| &deleted.uids);
+        let is_there = |it: &Machine| deleted.is_some_and(|uids| uids.contains(&it.facts.uid));
+        let seen =
+            seen.filter(|(machines, _)| !machines.iter().any(|it| is_of(it, set) && is_there(it)));
         lacking(set, of, &now.0, &now.1) == 0
             || seen.is_some_and(|(machines, nodes)| lacking(set, of, &machines, &nodes) == 0)
     }
@@ -269,6 +274,7 @@ impl World {
         if let Some(set) = set {
             let deleted = self.replaced.entry(set).or_default();
             (deleted.served, deleted.of) = (deleted.served + usize::from(served), of);
+            deleted.uids.insert(permit.uid().to_owned());
         }
     }
 

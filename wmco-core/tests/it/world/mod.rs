@@ -41,7 +41,7 @@ pub(crate) use machine_events::MachineEvent;
 use operator::Operator;
 pub(crate) use others::EVERYBODY;
 use release::Release;
-use slow::SlowWrite;
+use slow::SlowRequest;
 
 /// Rounds that any world of three hosts may need when nothing goes wrong any more.
 pub(crate) const ROUNDS: usize = 150;
@@ -74,8 +74,9 @@ impl Entry {
 }
 
 /// Machines of a MachineSet that we deleted.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct Deleted {
+    uids: BTreeSet<String>,
     /// How many of them served.
     served: usize,
     /// How many the MachineSet had when the last of them was to go.
@@ -101,8 +102,8 @@ pub(crate) struct World {
     secret: Secret,
     operator: Operator,
     faults: Faults,
-    /// Marks on their way.
-    slow: Vec<SlowWrite>,
+    /// Requests that take slots and are on their way.
+    slow: Vec<SlowRequest>,
     pods: u32,
     moments: u32,
     /// Hosts, by number, whose pods a budget protects: none of them is evicted.

@@ -47,7 +47,7 @@ impl World {
     /// One look at the fleet and at most one plan per instance, with the `others` acting before
     /// every action. Tells whether any instance had a plan to carry out.
     pub(crate) fn round(&mut self, others: u8) -> bool {
-        self.land_marks();
+        self.requests_land();
         let entries = self.entries();
         self.operator.knew_as_listed = self.known_as_listed();
         let never_contacted = |address: &&String| !self.operator.tried.contains(*address);

@@ -1,41 +1,43 @@
-//! Requests whose answers take long: a mark that is put on a Node and is there only later.
+//! Requests that take slots and last long: marks and deletions that are there only later.
 
 use std::collections::BTreeSet;
 
 use jiff::{SignedDuration, Timestamp};
 use wmco_core::facts::NodeFacts;
-use wmco_core::node::{Action, NodePatch, Outcome};
+use wmco_core::node::{Action, Outcome};
 
 use super::World;
 use super::faults::Stop;
 
-/// A mark on its way to the API server.
+/// A request on its way to the API server.
 #[derive(Clone, Debug)]
-pub(super) struct SlowWrite {
+pub(super) struct SlowRequest {
     instance: String,
-    /// As it was when the mark was sent.
-    node: NodeFacts,
-    patch: NodePatch,
+    action: Action,
+    /// Whose slot it takes.
+    slot: String,
+    /// The Node as it was when this was sent.
+    node: Option<NodeFacts>,
     sent_at: Timestamp,
     lands_at: Timestamp,
 }
 
 impl World {
-    /// A patch that takes a slot is only on its way, if such requests take long now.
-    pub(super) fn marks_last(
+    /// What takes a slot is only on its way, if such requests last long now.
+    pub(super) fn may_last(
         &mut self,
         action: &Action,
-        patch: &NodePatch,
         instance: &str,
-        node: &str,
+        node: Option<&str>,
     ) -> Result<(), Stop> {
-        let Some(seconds) = self.faults.marks_last.filter(|_| action.takes_slot()) else {
-            return Ok(());
-        };
-        self.slow.push(SlowWrite {
+        let slot = action.takes_slot_of(node.unwrap_or_default());
+        let (Some(slot), Some(seconds)) = (slot, self.faults.slots_last) else { return Ok(()) };
+        let node = node.and_then(|node| self.api.nodes.get(node)).map(|node| node.facts.clone());
+        self.slow.push(SlowRequest {
             instance: instance.to_owned(),
-            node: self.api.nodes.get(node).ok_or(Stop::Fail)?.facts.clone(),
-            patch: patch.clone(),
+            action: action.clone(),
+            slot,
+            node,
             sent_at: self.now,
             lands_at: self.now + SignedDuration::from_secs(seconds.into()),
         });
@@ -44,45 +46,53 @@ impl World {
 
     /// Whether the worker of an instance waits for such an answer.
     pub(super) fn waits_for_answer(&self, instance: &str) -> bool {
-        self.slow.iter().any(|write| write.instance == instance)
+        self.slow.iter().any(|request| request.instance == instance)
     }
 
-    /// Nodes whose slots are being taken.
+    /// Whose slots are being taken.
     pub(super) fn taking(&self) -> BTreeSet<String> {
-        self.slow.iter().map(|write| write.node.name.clone()).collect()
+        self.slow.iter().map(|request| request.slot.clone()).collect()
     }
 
-    /// Marks arrive, those of an operator that died at once: nobody waits for them any more.
-    pub(super) fn land_marks(&mut self) {
-        let (all, now) = (std::mem::take(&mut self.slow), self.now);
-        for write in all {
-            let is_awaited = self.operator.instances.contains_key(&write.instance);
-            if is_awaited && now < write.lands_at {
-                self.slow.push(write);
-                continue;
-            }
-            let Some(node) = self.api.nodes.get(&write.node.name) else { continue };
-            // A cordon must not miss one that a person sets meanwhile.
-            let is_newer = write.patch.unschedulable.is_some() && node.facts != write.node;
-            if node.facts.uid != write.node.uid || is_newer {
-                let outcome = Outcome::NodeChanged { resource_version: 0, is_ours: false };
-                self.answer(&write.instance, outcome);
-                continue;
-            }
-            let Ok(outcome) = self.patch_node(&write.node.name, &write.patch) else { continue };
-            let node = self.api.nodes.get_mut(&write.node.name);
-            if let Some(since) = node.and_then(|node| node.held_since.as_mut()) {
-                // The operator counts from when it asked for that.
-                *since = (*since).min(write.sent_at);
-            }
-            self.answer(&write.instance, outcome);
-            self.check(&Action::PatchNode(write.patch));
+    /// Requests arrive, those of an operator that died at once: nobody waits for them any more.
+    pub(super) fn requests_land(&mut self) {
+        let (workers, now) = (&self.operator.instances, self.now);
+        let is_on_its_way = |request: &SlowRequest| {
+            workers.contains_key(&request.instance) && now < request.lands_at
+        };
+        let (slow, landing): (Vec<_>, Vec<_>) =
+            std::mem::take(&mut self.slow).into_iter().partition(is_on_its_way);
+        self.slow = slow;
+        let landed: Vec<_> = landing.into_iter().map(|request| self.lands(request)).collect();
+        for action in &landed {
+            self.check(action);
         }
     }
 
-    fn answer(&mut self, instance: &str, outcome: Outcome) {
-        if let Some(worker) = self.operator.instances.get_mut(instance) {
+    fn lands(&mut self, request: SlowRequest) -> Action {
+        let outcome = match (&request.action, &request.node) {
+            (Action::PatchNode(patch), Some(then)) => {
+                let now = self.api.nodes.get(&then.name).map(|node| &node.facts);
+                // A cordon must not miss one that a person sets meanwhile.
+                let is_same = now.is_some_and(|now| now.uid == then.uid)
+                    && (patch.unschedulable.is_none() || now == Some(then));
+                let patched = is_same.then(|| self.patch_node(&then.name, patch).ok()).flatten();
+                let node = self.api.nodes.get_mut(&then.name).filter(|_| patched.is_some());
+                if let Some(since) = node.and_then(|node| node.held_since.as_mut()) {
+                    // The operator counts from when it asked for that.
+                    *since = (*since).min(request.sent_at);
+                }
+                patched.unwrap_or(Outcome::NodeChanged { resource_version: 0, is_ours: false })
+            }
+            (Action::DeleteMachine(permit), _) => {
+                self.delete_machine(permit);
+                Outcome::MachineDeleted
+            }
+            (other, _) => panic!("{other} takes no slot"),
+        };
+        if let Some(worker) = self.operator.instances.get_mut(&request.instance) {
             worker.succeeded(outcome);
         }
+        request.action
     }
 }
