@@ -118,3 +118,11 @@ fn a_wait_for_a_slot_is_one_situation_whoever_holds_it() {
     assert_ne!(topics[0], is_left);
     assert_eq!(is_left, awaited(&left().with(|c| c.claims = vec!["win-3"])).topic());
 }
+
+#[test]
+fn who_gets_the_slot_in_the_same_pass_is_told() {
+    let told = awaited(&Case::three().with(|c| c.claims = vec!["win-1", "win-2"])).to_string();
+    let expected = "node win-2 waits for a slot of the disruption budget for more than 2 minutes; node win-1 holds one and is \
+                    about to go out of service: see what is told of it";
+    assert_eq!(told, expected);
+}
