@@ -59,6 +59,9 @@ pub struct Pass<'a, E> {
     pub workers: BTreeSet<String>,
     /// What workers go by from now on, by address. Those without work go by what they have.
     pub work: BTreeMap<String, Work>,
+    /// Addresses of those without work and without a permit. One that they have may be another node's now, so they go on
+    /// [without it](crate::fleet::Intent::without_permit).
+    pub without_permit: BTreeSet<String>,
     /// Changes of records. Nothing is done with these hosts before, since it is needed to undo the work.
     pub records: BTreeMap<String, RecordChange>,
     /// Unused keys in the ConfigMap of host keys.
@@ -149,6 +152,7 @@ pub fn pass<'a, N: UserNames>(
     let mut out = Pass {
         workers: BTreeSet::new(),
         work: BTreeMap::new(),
+        without_permit: BTreeSet::new(),
         records: std::mem::take(&mut decided.changes),
         forgotten_keys,
         standings,
@@ -199,6 +203,10 @@ fn direct<N: UserNames>(
             }
         }
     }
+    let wanted = out.decided.instances.iter().filter(|it| it.is_wanted());
+    let left = wanted.filter(|it| !out.work.contains_key(&it.address));
+    let without_permit = left.filter(|it| it.intent.without_permit().is_none());
+    out.without_permit = without_permit.map(|it| it.address.clone()).collect();
 }
 
 impl Work {
@@ -218,7 +226,9 @@ mod tests {
     use super::*;
     use crate::cluster_identity::ClusterIdentity;
     use crate::digest::Sha256;
+    use crate::facts::NodeFacts;
     use crate::instances::{Entries, Resolutions, parse};
+    use crate::names;
 
     /// `None`: there are no random bytes.
     struct Sealing(Option<&'static str>);
@@ -248,6 +258,9 @@ mod tests {
         release: Option<Arc<Release>>,
         release_to_leave: Option<Arc<Release>>,
         sealing: Sealing,
+        nodes: Vec<NodeFacts>,
+        /// Nodes that ask for a permit.
+        claims: BTreeSet<String>,
     }
 
     const LISTED: &str = "10.0.0.5";
@@ -270,7 +283,22 @@ mod tests {
                 release: Some(Arc::clone(&release)),
                 release_to_leave: Some(release),
                 sealing: Sealing(Some("sealed")),
+                nodes: Vec::new(),
+                claims: BTreeSet::new(),
             }
+        }
+
+        /// The listed host is a node and gets a permit.
+        fn permitted(&mut self) {
+            let os = (names::OS_LABEL.to_owned(), names::OS_WINDOWS.to_owned());
+            self.nodes.push(NodeFacts {
+                name: "win-5".into(),
+                addresses: vec![LISTED.into()],
+                labels: [os, (names::BYOH_LABEL.to_owned(), names::TRUE.to_owned())].into(),
+                ready: true,
+                ..NodeFacts::default()
+            });
+            self.claims.insert("win-5".into());
         }
 
         /// Who has a worker, who has work for it, and what is put on record.
@@ -281,15 +309,21 @@ mod tests {
                     keys: self.keys.as_ref(),
                     ..Desired::new(Some(&self.entries), "2.0.0")
                 },
-                observed: Observed { hosts: &self.hosts, ..Observed::new(&[]) },
+                observed: Observed {
+                    hosts: &self.hosts,
+                    claims: &self.claims,
+                    ..Observed::new(&self.nodes)
+                },
                 release: self.release.as_ref(),
                 release_to_leave: self.release_to_leave.as_ref(),
                 reported: &nobody,
             };
             let mut memory = Memory::default();
             let out = pass(&mut memory, &world, &mut self.sealing, Duration::ZERO);
-            let verb = |address: &String| {
-                out.work.get(address).map_or("rests", |work| work.inputs.desired.intent.verb())
+            let verb = |address: &String| match out.work.get(address) {
+                Some(work) => work.inputs.desired.intent.verb(),
+                None if out.without_permit.contains(address) => "rests without a permit",
+                None => "rests",
             };
             let workers = out.workers.iter().map(|it| format!("{it} {}", verb(it)));
             let records = out.records.keys().map(|it| format!("{it} on record"));
@@ -301,9 +335,12 @@ mod tests {
     #[test]
     fn each_worker_gets_its_work() {
         type Change = fn(&mut Cluster);
-        let rows: [(Change, &str); 6] = [
+        let rows: [(Change, &str); 7] = [
             (|_| {}, "10.0.0.5 configure, 10.0.0.6 remove"),
-            (|it| it.hosts = KnownHosts::default(), "10.0.0.5 rests, 10.0.0.5 on record"),
+            (
+                |it| it.hosts = KnownHosts::default(),
+                "10.0.0.5 rests without a permit, 10.0.0.5 on record",
+            ),
             (|it| it.release = None, "10.0.0.6 remove"),
             (
                 |it| {
@@ -315,7 +352,16 @@ mod tests {
             (|it| it.keys = None, ""),
             (
                 |it| it.sealing.0 = None,
-                "10.0.0.5 rests, 10.0.0.6 rests, 10.0.0.5: no random bytes, 10.0.0.6: no random bytes",
+                "10.0.0.5 rests without a permit, 10.0.0.6 rests without a permit, 10.0.0.5: no random bytes, \
+                 10.0.0.6: no random bytes",
+            ),
+            (
+                |it| {
+                    it.permitted();
+                    it.sealing.0 = None;
+                },
+                "10.0.0.5 rests, 10.0.0.6 rests without a permit, 10.0.0.5: no random bytes, \
+                 10.0.0.6: no random bytes",
             ),
         ];
         for (change, expected) in rows {

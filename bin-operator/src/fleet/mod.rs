@@ -212,7 +212,7 @@ impl Fleet {
         let mut sealing = Sealing { usernames: &mut self.usernames, randomness };
         let out = pass(memory, &world, &mut sealing, running);
         workers.keep_only(&out.workers);
-        workers.withdraw_permits(&out.work.keys().cloned().collect());
+        workers.withdraw_permits(&out.without_permit);
         if let (Some(keys), Some(release)) = (&keys, release) {
             let keys = keys.parsed();
             out.work.into_values().for_each(|work| workers.hand_over(work, &keys, release));

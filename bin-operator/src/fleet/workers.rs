@@ -80,9 +80,9 @@ impl Workers {
         self.at_work.insert(address, AtWork { inputs: sender, task });
     }
 
-    /// Takes the permits of workers that get no work now: they go on by what they have, and others may get these.
-    pub(super) fn withdraw_permits(&mut self, but: &BTreeSet<String>) {
-        for (_, worker) in self.at_work.iter().filter(|(address, _)| !but.contains(*address)) {
+    /// Lets the workers of these instances go on without the permits that they have.
+    pub(super) fn withdraw_permits(&self, instances: &BTreeSet<String>) {
+        for worker in instances.iter().filter_map(|address| self.at_work.get(address)) {
             worker.inputs.send_if_modified(|old| {
                 let left = old.instance.desired.intent.without_permit();
                 let is_changed = left.is_some();
@@ -125,16 +125,15 @@ mod tests {
     use super::*;
     use crate::instance::tests::{executor, inputs, permitted};
 
-    /// What its user name is sealed with may be missing for a moment, and another node may get its permit then.
     #[tokio::test]
-    async fn who_gets_no_work_has_no_permit_any_more() {
+    async fn a_permit_that_is_taken_back_is_gone_from_what_a_worker_goes_by() {
         let mut workers = Workers::new(executor(), Claims::new());
         for address in ["10.0.0.1", "10.0.0.2"] {
             let (inputs, task) = (watch::channel(inputs(permitted())).0, tokio::spawn(async {}));
             workers.at_work.insert(address.to_owned(), AtWork { inputs, task });
         }
         let heard = workers.at_work["10.0.0.1"].inputs.subscribe();
-        workers.withdraw_permits(&["10.0.0.2".to_owned()].into());
+        workers.withdraw_permits(&["10.0.0.1".to_owned()].into());
         let intent = |address: &str| {
             workers.at_work[address].inputs.borrow().instance.desired.intent.clone()
         };

@@ -1,7 +1,7 @@
 //! The ledger of disruptions: what is out of service because of us.
 //!
 //! A line of the ledger is a Node that is out of service or has a permit, or a Machine that is gone, until its MachineSet is
-//! whole again. There are never more lines than the budget allows, but for one case: a node that does not work may fill
+//! whole again. No line is added beyond the budget, but for one case: a node that does not work may fill
 //! the place of a Machine of its MachineSet that is gone, because that place stays open until it works.
 
 use std::cell::LazyCell;
@@ -23,7 +23,8 @@ pub(super) struct Ledger<'a> {
     /// Number of these nodes in each phase.
     numbers: BTreeMap<Phase, usize>,
     /// Number of further lines: of Machines that are to go and have no Node, and of permits beyond the budget, as after it
-    /// was lowered. These end before their nodes are out of service.
+    /// was lowered. These end before their nodes are out of service, but where
+    /// the label was just being written.
     further: usize,
     /// MachineSets of which Machines are gone.
     places: BTreeMap<String, Places>,
