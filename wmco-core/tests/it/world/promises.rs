@@ -10,7 +10,7 @@ use wmco_core::fleet::Intent;
 use wmco_core::host_record::HostRecord;
 use wmco_core::machines::name_in;
 use wmco_core::names::{self, host};
-use wmco_core::node::{Action, NodePatch};
+use wmco_core::node::{Action, InstanceInputs, NodePatch, Step};
 use wmco_core::protocol::HostStep;
 use wmco_core::winpath::WindowsPath;
 
@@ -74,6 +74,17 @@ impl World {
             if now > ends + SLACK {
                 self.broken.push(format!("{name} held a slot since {since} until {action}"));
             }
+        }
+    }
+
+    /// What takes a slot is permitted by what its plan goes by, and no more once the permit is taken back.
+    pub(super) fn promise_permitted(&mut self, step: &Step, inputs: &InstanceInputs) {
+        let node = inputs.node_name();
+        let mut left = inputs.clone();
+        left.desired.intent = inputs.desired.intent.without_permit().unwrap_or(Intent::Leave);
+        let takes = step.action.takes_slot_of(node).is_some();
+        if !step.is_permitted_in(node, inputs) || takes && step.is_permitted_in(node, &left) {
+            self.broken.push(format!("{} without its permit", step.action));
         }
     }
 

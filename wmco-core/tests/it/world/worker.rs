@@ -70,6 +70,7 @@ impl World {
         let mut rest = None;
         for step in &plan.steps {
             self.others_act(others);
+            self.promise_permitted(step, &inputs);
             let attempt = AttemptedStep::of(&step.action);
             state.connects();
             *self.actions.entry(step.action.verb()).or_default() += 1;
