@@ -197,7 +197,9 @@ impl World {
             }
             Event::RejoinKubelets => self.faults.kubelets_cut = false,
             Event::SlotsLast(seconds) => self.faults.slots_last = seconds,
-            Event::Budget(nodes) => self.budget = nodes,
+            Event::Budget(nodes) => {
+                (self.budget, self.budget_set_at) = (nodes, self.now);
+            }
             Event::LoseList => self.list_absent = true,
             Event::RestoreList => {
                 self.list_absent = false;

@@ -90,8 +90,10 @@ pub(crate) struct World {
     /// What the services ConfigMap of each release says, where it is not the first edition any more.
     editions: BTreeMap<Release, u8>,
     budget: usize,
-    /// Ghost: the budget, or an earlier one that was greater, while more than the budget got slots then.
+    /// Ghost: the budget, or an earlier one that was greater, while more than the budget got slots or permits then.
     allowed: usize,
+    /// Ghost: when the budget was set.
+    budget_set_at: Timestamp,
     listed: BTreeMap<String, Entry>,
     /// Whether the ConfigMap of instances is gone for a while.
     list_absent: bool,
@@ -143,6 +145,7 @@ impl World {
             editions: BTreeMap::new(),
             budget,
             allowed: budget,
+            budget_set_at: Timestamp::UNIX_EPOCH,
             listed: BTreeMap::new(),
             list_absent: false,
             api: Api::default(),
