@@ -86,7 +86,9 @@ impl World {
         let mut left = inputs.clone();
         left.desired.intent = inputs.desired.intent.without_permit().unwrap_or(Intent::Leave);
         let takes = step.action.takes_slot_of(node).is_some();
-        if !step.is_permitted_in(node, inputs) || takes && step.is_permitted_in(node, &left) {
+        let goes_uncounted = matches!(step.action, Action::DeleteMachine(_)) && !takes;
+        let is_left = takes && step.is_permitted_in(node, &left);
+        if goes_uncounted || is_left || !step.is_permitted_in(node, inputs) {
             self.broken.push(format!("{} without its permit", step.action));
         }
     }
