@@ -71,7 +71,7 @@ impl Workers {
             return;
         }
         let (sender, receiver) = watch::channel(inputs);
-        let worker = Worker::new(receiver, self.executor.clone(), self.claims.clone());
+        let worker = Worker::new(receiver, self.executor.clone(), self.claims.of(&address));
         let ended = Arc::clone(&self.ended);
         let task = tokio::spawn(async move {
             worker.run().await;

@@ -20,6 +20,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use tokio::sync::watch;
+use tokio::time::error::Elapsed;
 use wmco_core::fleet::Intent;
 use wmco_core::limits;
 use wmco_core::node::{
@@ -37,7 +38,7 @@ pub use link::Link;
 pub use records::{Edit, HostRecords};
 
 use crate::announce::News;
-use crate::claims::Claims;
+use crate::claims::{Claim, Taking};
 use crate::clock;
 use crate::host_reports::HostReport;
 use crate::metrics::InstanceLabels;
@@ -50,7 +51,7 @@ const SHORTEST_SLEEP: Duration = Duration::from_millis(100);
 pub struct Worker {
     inputs: watch::Receiver<Arc<WorkerInputs>>,
     executor: Executor,
-    claims: Claims,
+    claim: Claim,
     link: Link,
     /// What its metrics are called by.
     label: InstanceLabels,
@@ -66,14 +67,14 @@ impl Worker {
     pub fn new(
         inputs: watch::Receiver<Arc<WorkerInputs>>,
         executor: Executor,
-        claims: Claims,
+        claim: Claim,
     ) -> Self {
         let label = InstanceLabels { instance: inputs.borrow().instance.address.clone() };
         Self {
             inputs,
             label,
             executor,
-            claims,
+            claim,
             link: Link::default(),
             state: WorkerState::default(),
             unreachable_since: None,
@@ -105,8 +106,8 @@ impl Worker {
                 break;
             }
         }
+        drop(self.claim);
         let inputs = Arc::clone(&self.inputs.borrow());
-        self.claims.drop_of(&inputs.instance.address);
         self.executor.metrics.retries.remove(&self.label);
         self.executor.metrics.unreachable.remove(&self.label);
         self.executor.works.remove(&inputs.instance.address);
@@ -116,8 +117,8 @@ impl Worker {
     /// Reports to the fleet whether the instance needs a slot to continue.
     fn claim(&self, instance: &InstanceInputs) {
         match self.state.claims_slot(instance, clock::now()) {
-            Some(true) => self.claims.set(&instance.address, instance.node_name()),
-            Some(false) => self.claims.drop_of(&instance.address),
+            Some(true) => self.claim.set(instance.node_name()),
+            Some(false) => self.claim.clear(),
             None => {}
         }
     }
@@ -130,14 +131,14 @@ impl Worker {
                 return Ok(());
             }
             let (address, node) = (&inputs.instance.address, inputs.instance.node_name());
-            let _taking = step.action.takes_slot_of(node).map(|slot| self.claims.take(slot));
+            let slot = step.action.takes_slot_of(node).map(|slot| self.claim.take(slot));
             if !step.is_permitted_in(node, &self.inputs.borrow().instance) {
                 tracing::info!(instance = %address, action = %step.action, "not taken: its permit is gone");
                 return Ok(());
             }
             let (works, looks) = (self.executor.works.clone(), step.action.looks());
             works.update(address, |state| state.begins(looks));
-            let taken = self.take(step, inputs).await;
+            let taken = self.take(step, slot.as_ref(), inputs).await;
             works.update(address, |state| state.ends(looks, taken.is_ok()));
             let outcome = taken?;
             let seen = self.catch_up(&outcome).await;
@@ -159,8 +160,13 @@ impl Worker {
         Ok(())
     }
 
-    /// Takes one step and tells people what happened.
-    async fn take(&mut self, step: &Step, inputs: &WorkerInputs) -> Result<Outcome, Failure> {
+    /// Takes one step, and maybe a slot with it, and tells people what happened.
+    async fn take(
+        &mut self,
+        step: &Step,
+        slot: Option<&Taking>,
+        inputs: &WorkerInputs,
+    ) -> Result<Outcome, Failure> {
         let instance = &inputs.instance;
         tracing::info!(
             instance = %instance.address,
@@ -186,9 +192,11 @@ impl Worker {
             self.executor.metrics.unreachable.remove(&self.label);
             self.unreachable_since = None;
         }
-        let takes_slot = step.action.takes_slot_of(instance.node_name()).is_some();
         let execute = Box::pin(self.executor.execute(&step.action, &mut turn));
-        let outcome = if takes_slot { in_time(execute).await } else { execute.await };
+        let outcome = match slot {
+            Some(slot) => slot.in_time(execute).await.unwrap_or_else(|late| Err(no_answer(late))),
+            None => execute.await,
+        };
         self.executor.announcer.tell_all(instance, turn.news.drain(..));
         let outcome = outcome?;
         if let Some(probe) = outcome.probe() {
@@ -318,13 +326,8 @@ impl Worker {
     }
 }
 
-/// The result of a request that takes a slot, unless that lasts too long: others wait for it.
-async fn in_time(
-    request: impl Future<Output = Result<Outcome, Failure>>,
-) -> Result<Outcome, Failure> {
-    let result = tokio::time::timeout(limits::SLOT_REQUEST.unsigned_abs(), request).await;
-    let late = |elapsed| kube::Error::Service(Box::new(elapsed));
-    result.unwrap_or_else(|elapsed| Err(api("answer in time")(late(elapsed)).into()))
+fn no_answer(late: Elapsed) -> Failure {
+    api("answer in time")(kube::Error::Service(Box::new(late))).into()
 }
 
 /// Sleeps until the clock shows `until`. One that was set back goes slower than tokio's meanwhile, so one sleep may not be

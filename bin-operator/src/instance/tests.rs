@@ -24,6 +24,7 @@ use wmco_ssh::{Blob, Options, Pool, PoolLimits, PrivateKey, TcpDialer};
 
 use super::*;
 use crate::announce::Announcer;
+use crate::claims::Claims;
 use crate::host_reports::HostReports;
 use crate::leader::Leadership;
 use crate::metrics::Metrics;
@@ -108,10 +109,14 @@ pub(crate) fn inputs(intent: Intent) -> Arc<WorkerInputs> {
     })
 }
 
+fn claim() -> Claim {
+    Claims::new().of("10.0.0.1")
+}
+
 /// Whether a worker sleeps on after a `step` during which people asked for something else.
 async fn rests_after(step: Outcome) -> bool {
     let (sender, receiver) = watch::channel(inputs(Intent::Configure(None)));
-    let mut worker = Worker::new(receiver, executor(), Claims::new());
+    let mut worker = Worker::new(receiver, executor(), claim());
     let before = Arc::clone(&worker.inputs.borrow_and_update());
     let deadline = Timestamp::now() + limits::VERSION_MARK;
     let plan = Plan::wait(Awaited::VersionMark, deadline);
@@ -136,7 +141,7 @@ async fn what_people_ask_during_a_step_ends_the_rest_after_it() {
 #[tokio::test]
 async fn what_happens_to_the_node_during_a_look_ends_the_rest_after_it() {
     let (sender, receiver) = watch::channel(inputs(Intent::Configure(None)));
-    let mut worker = Worker::new(receiver, executor(), Claims::new());
+    let mut worker = Worker::new(receiver, executor(), claim());
     let before = Arc::clone(&worker.inputs.borrow_and_update());
     let mut appeared = WorkerInputs::clone(&before);
     appeared.instance.node = Some(NodeFacts::default());
@@ -152,7 +157,6 @@ async fn what_happens_to_the_node_during_a_look_ends_the_rest_after_it() {
 /// a plan that is older than its intent.
 async fn taking_while(patch: NodePatch, intent: Intent) -> Vec<BTreeSet<String>> {
     let (claims, asked) = (Claims::new(), Arc::new(Mutex::new(Vec::new())));
-    claims.set("10.0.0.1", "win-1");
     let (seen, at_work) = (Arc::clone(&asked), claims.clone());
     let answer = move |_: Request<Body>| {
         seen.lock().unwrap().push(at_work.taking());
@@ -164,7 +168,7 @@ async fn taking_while(patch: NodePatch, intent: Intent) -> Vec<BTreeSet<String>>
     now.instance.node = Some(NodeFacts { name: "win-1".into(), ..NodeFacts::default() });
     let now = Arc::new(now);
     let (_sender, receiver) = watch::channel(Arc::clone(&now));
-    let mut worker = Worker::new(receiver, executor, claims.clone());
+    let mut worker = Worker::new(receiver, executor, claims.of("10.0.0.1"));
     let plan = Plan::step(Action::PatchNode(patch), Because::MetadataDiffers);
     let _ = worker.carry_out(&plan, &now).await;
     assert_eq!(claims.taking(), BTreeSet::new(), "it is taken as long as that lasts");
@@ -218,7 +222,7 @@ struct Failed {
 async fn fail_often(times: usize, error: impl Fn() -> StepError) -> (Vec<Failed>, Vec<Sent>) {
     let (client, sent) = hearing();
     let (_sender, receiver) = watch::channel(inputs(Intent::Configure(None)));
-    let mut worker = Worker::new(receiver, executor_telling(client), Claims::new());
+    let mut worker = Worker::new(receiver, executor_telling(client), claim());
     let instance = worker.inputs.borrow().instance.clone();
     let mut failures = Vec::new();
     for _ in 0..times {

@@ -208,5 +208,12 @@ mod tests {
             grants.update(machines, &observed, NOW + later);
             assert_eq!(grants.has_machine("win"), expected, "{taking:?} {later:?}");
         }
+        // It may have been used until the first pass that does not give it again.
+        let mut grants = Grants::default();
+        grants.note(&out, NOW);
+        for (later, expected) in [(60, true), (62, true), (65, false)] {
+            grants.update(&there, &Observed::new(&[]), NOW + Duration::from_secs(later));
+            assert_eq!(grants.has_machine("win"), expected, "{later} s");
+        }
     }
 }

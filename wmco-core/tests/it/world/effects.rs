@@ -69,7 +69,7 @@ impl World {
             Action::PatchNode(patch) => {
                 let name = self.node_of(instance).ok_or(Stop::Fail)?.name.clone();
                 self.may_last(action, key, Some(&name))?;
-                self.patch_node(&name, patch)?
+                self.promise_room(action, self.now, |it| it.patch_node(&name, patch))?
             }
             Action::SeekNode(search) => self.seek_node(search),
             Action::ListPods => {
@@ -119,7 +119,7 @@ impl World {
             Action::DeleteMachine(permit) => {
                 self.promise_replace(permit);
                 self.may_last(action, key, None)?;
-                self.delete_machine(permit);
+                self.promise_room(action, self.now, |it| it.delete_machine(permit));
                 Outcome::MachineDeleted
             }
         };

@@ -76,6 +76,7 @@ impl Entry {
 /// Machines of a MachineSet that we deleted.
 #[derive(Clone, Debug, Default)]
 struct Deleted {
+    /// Their UIDs.
     uids: BTreeSet<String>,
     /// How many of them served.
     served: usize,
@@ -145,7 +146,7 @@ impl World {
             editions: BTreeMap::new(),
             budget,
             allowed: budget,
-            budget_set_at: Timestamp::UNIX_EPOCH,
+            budget_set_at: Timestamp::MIN,
             listed: BTreeMap::new(),
             list_absent: false,
             api: Api::default(),
@@ -221,6 +222,7 @@ impl World {
     /// The operator dies and comes back with nothing in memory.
     pub(crate) fn crash(&mut self) {
         self.operator = Operator::default();
+        self.forsake_requests();
     }
 
     /// Whether a fault that was ordered has not come yet.

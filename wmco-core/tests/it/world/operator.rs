@@ -114,7 +114,7 @@ impl World {
             if let Ok(worked) = self.work_on(instance, work.inputs, others) {
                 busy |= worked;
             } else {
-                self.operator = Operator::default();
+                self.crash();
                 return true;
             }
         }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::net::Ipv4Addr;
 
-use jiff::SignedDuration;
+use jiff::{SignedDuration, Timestamp};
 use wmco_core::facts::PodFacts;
 use wmco_core::fleet::Assignment;
 use wmco_core::fleet::Intent;
@@ -26,9 +26,7 @@ impl World {
     /// After every action: the budget holds, and what is not ours is as it was.
     pub(crate) fn check(&mut self, action: &Action) {
         let disrupted = self.disrupted();
-        // Of two permits the operator may take that back whose mark it does not see yet.
-        let is_seen = self.now > self.budget_set_at + limits::CATCH_UP + limits::CATCH_UP;
-        let may_end = is_seen && disrupted + self.slow.len() <= self.budget;
+        let may_end = self.knew_budget(self.now) && disrupted + self.slow.len() <= self.budget;
         self.allowed = if may_end { self.budget } else { self.allowed.max(self.budget) };
         if disrupted > self.allowed {
             self.broken.push(format!("{disrupted} nodes are disrupted after {action}"));
@@ -43,6 +41,28 @@ impl World {
         if *strangers != super::strangers_host() {
             self.broken.push(format!("{action} touched a host that is not ours"));
         }
+    }
+
+    /// Something is done that was sent then, and leaves no more nodes out of service than the budget, or than were before.
+    pub(super) fn promise_room<T>(
+        &mut self,
+        action: &Action,
+        sent_at: Timestamp,
+        done: impl FnOnce(&mut Self) -> T,
+    ) -> T {
+        let before = self.disrupted();
+        let result = done(self);
+        let after = self.disrupted();
+        if after > before.max(self.budget) && self.knew_budget(sent_at) {
+            self.broken.push(format!("{action} takes a slot, and {before} were taken before"));
+        }
+        result
+    }
+
+    /// Whether the operator knew the budget then, and had seen all that was permitted before. Of two permits it may take
+    /// that back whose mark it does not see yet.
+    fn knew_budget(&self, then: Timestamp) -> bool {
+        then > self.budget_set_at + limits::CATCH_UP + limits::CATCH_UP
     }
 
     /// Nobody waits longer than a drain may take for a node that could be given back.

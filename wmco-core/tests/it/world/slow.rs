@@ -54,22 +54,31 @@ impl World {
         self.slow.iter().map(|request| request.slot.clone()).collect()
     }
 
-    /// Requests arrive, those of an operator that died at once: nobody waits for them any more.
+    /// The operator dies, so nobody waits for requests any more: they arrive before the next one looks.
+    pub(super) fn forsake_requests(&mut self) {
+        self.slow.iter_mut().for_each(|request| request.lands_at = self.now);
+    }
+
+    /// Requests arrive, also those of workers that are to end.
     pub(super) fn requests_land(&mut self) {
-        let (workers, now) = (&self.operator.instances, self.now);
-        let is_on_its_way = |request: &SlowRequest| {
-            workers.contains_key(&request.instance) && now < request.lands_at
-        };
+        let now = self.now;
+        let is_on_its_way = |request: &SlowRequest| now < request.lands_at;
         let (slow, landing): (Vec<_>, Vec<_>) =
             std::mem::take(&mut self.slow).into_iter().partition(is_on_its_way);
         self.slow = slow;
-        let landed: Vec<_> = landing.into_iter().map(|request| self.lands(request)).collect();
+        let landed: Vec<_> = landing.into_iter().map(|request| self.arrives(request)).collect();
         for action in &landed {
             self.check(action);
         }
     }
 
-    fn lands(&mut self, request: SlowRequest) -> Action {
+    fn arrives(&mut self, request: SlowRequest) -> Action {
+        let (action, sent_at) = (request.action.clone(), request.sent_at);
+        self.promise_room(&action, sent_at, |it| it.lands(request));
+        action
+    }
+
+    fn lands(&mut self, request: SlowRequest) {
         let outcome = match (&request.action, &request.node) {
             (Action::PatchNode(patch), Some(then)) => {
                 let now = self.api.nodes.get(&then.name).map(|node| &node.facts);
@@ -93,6 +102,5 @@ impl World {
         if let Some(worker) = self.operator.instances.get_mut(&request.instance) {
             worker.succeeded(outcome);
         }
-        request.action
     }
 }
