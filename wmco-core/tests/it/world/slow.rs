@@ -73,12 +73,11 @@ impl World {
     }
 
     fn arrives(&mut self, request: SlowRequest) -> Action {
-        let (action, sent_at) = (request.action.clone(), request.sent_at);
-        self.promise_room(&action, sent_at, |it| it.lands(request));
-        action
+        self.promise_room(&request.action, request.sent_at, |it| it.lands(&request));
+        request.action
     }
 
-    fn lands(&mut self, request: SlowRequest) {
+    fn lands(&mut self, request: &SlowRequest) {
         let outcome = match (&request.action, &request.node) {
             (Action::PatchNode(patch), Some(then)) => {
                 let now = self.api.nodes.get(&then.name).map(|node| &node.facts);
