@@ -37,7 +37,7 @@ impl Claims {
         Self { all: watch::channel(BTreeMap::new()).0, taking: Arc::default() }
     }
 
-    /// The claim of an instance's worker, which claims nothing yet.
+    /// The claim of an instance's worker, which claims nothing yet. An instance has one worker at a time, and so one claim.
     pub fn of(&self, instance: &str) -> Claim {
         Claim { claims: self.clone(), instance: instance.to_owned() }
     }

@@ -326,6 +326,7 @@ impl Worker {
     }
 }
 
+/// The API server took too long; kube has no limit of its own here.
 fn no_answer(late: Elapsed) -> Failure {
     api("answer in time")(kube::Error::Service(Box::new(late))).into()
 }

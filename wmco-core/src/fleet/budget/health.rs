@@ -99,7 +99,7 @@ impl<'a> Health<'a> {
 
 /// Whether an instance is a ready node with any configured version. Nobody knows whose a Node is that others claim as
 /// well.
-pub(super) fn is_configured(assignment: &Assignment<'_>) -> bool {
+fn is_configured(assignment: &Assignment<'_>) -> bool {
     let is_node = |node: &NodeFacts| node.ready && node.version().is_some();
     let is_own = !matches!(assignment.because, Because::Unfit(_) | Because::NodeShared { .. });
     is_own && assignment.node.is_some_and(is_node)

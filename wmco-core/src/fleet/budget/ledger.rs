@@ -7,7 +7,7 @@
 use std::cell::LazyCell;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
-use super::health::{Health, is_configured};
+use super::health::Health;
 use super::replacements::Replacements;
 use crate::facts::NodeFacts;
 use crate::fleet::identity::MachineIndex;
@@ -75,7 +75,7 @@ impl<'a> Ledger<'a> {
             ledger.enter(node, Phase::Out);
         }
         for instance in instances {
-            if ledger.phase(instance.node_name()) != Phase::Out || is_configured(instance) {
+            if ledger.phase(instance.node_name()) != Phase::Out {
                 continue;
             }
             let set = replaced.waits_for(instance, health);

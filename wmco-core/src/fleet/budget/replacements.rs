@@ -21,7 +21,9 @@ impl Replacements {
             memory.grants().has_machine(&machine.facts.name) && !machine.facts.is_deleted
         });
         let granted = granted.filter_map(|machine| {
-            let set = machine.facts.machine_set.as_ref()?.name.clone();
+            let begun = || Some(memory.replacing().get(&machine.facts.name)?.set.clone());
+            let owner = machine.facts.machine_set.as_ref().map(|owner| owner.name.clone());
+            let set = owner.or_else(begun)?;
             let (of, uid) = (health.machines_of(&set), Some(machine.facts.uid.clone()));
             Some((machine.facts.name.clone(), Replacement { set, uid, of }))
         });

@@ -107,17 +107,20 @@ pub(in crate::fleet) fn of_left(health: &Health<'_>, out: &Assignments<'_>) -> B
     notices
 }
 
-/// Notices about deleted Machines without a successor.
+/// Notices about deleted Machines without a successor, and those whose deletion does not end.
 pub(in crate::fleet) fn of_replaced(
     machines: &Machines,
     replaced: &Replacements,
 ) -> BTreeSet<Notice> {
-    let gone = replaced.iter().filter(|(machine, _)| machines.get(machine).is_none());
-    let notice = |(machine, set): (&str, &str)| Notice::NotReplaced {
-        machine: machine.to_owned(),
-        set: set.to_owned(),
+    let notice = |(machine, set): (&str, &str)| {
+        let (name, set) = (machine.to_owned(), set.to_owned());
+        match machines.get(machine) {
+            None => Some(Notice::NotReplaced { machine: name, set }),
+            Some(it) if it.facts.is_deleted => Some(Notice::BeingDeleted { machine: name, set }),
+            Some(_) => None,
+        }
     };
-    gone.map(notice).collect()
+    replaced.iter().filter_map(notice).collect()
 }
 
 /// Notices about a key rotation: the hosts that block it, or its end.

@@ -95,6 +95,18 @@ pub enum Notice {
         /// Its MachineSet.
         set: String,
     },
+    /// The deletion of a Machine that is to be replaced does not end. Its MachineSet holds a disruption slot until it is whole
+    /// again.
+    #[error(
+        "machine {machine} was deleted for replacement and is still there, so the disruption slot of machineset {set} is still \
+         held; see in its conditions and finalizers what its deletion waits for, such as the drain of its node"
+    )]
+    BeingDeleted {
+        /// The Machine.
+        machine: String,
+        /// Its MachineSet.
+        set: String,
+    },
     /// A host is not known to accept the next key, so the current key stays on all hosts.
     #[error(
         "{} is not known to let the key of `{NEXT_PRIVATE_KEY_KEY}` in, so the current one stays on all hosts; see what else \
@@ -230,7 +242,7 @@ impl Notice {
                     | Because::Unfit(Unfit::NoAddress | Unfit::NoPhase),
                 ..
             } => limits::LOOK_PATIENCE,
-            Self::NotReplaced { .. } => limits::SUCCESSOR_PATIENCE,
+            Self::NotReplaced { .. } | Self::BeingDeleted { .. } => limits::SUCCESSOR_PATIENCE,
             Self::SlotAwaited { .. } => limits::SLOT_PATIENCE,
             Self::KeyNotProven { .. } | Self::KeyNotInUserData | Self::KeyNotRemoved { .. } => {
                 limits::ROTATION_PATIENCE
@@ -275,6 +287,7 @@ impl Notice {
             | Self::KeyNotRemoved { address: subject }
             | Self::Left { address: subject, .. }
             | Self::NotReplaced { machine: subject, .. }
+            | Self::BeingDeleted { machine: subject, .. }
             | Self::PinUnused { name: subject }
             | Self::UnreadableRecord { key: subject } => Some(Topic::Always(subject.clone())),
             Self::KeyExchanged { .. }

@@ -5,7 +5,8 @@ use std::time::Duration;
 use jiff::SignedDuration;
 
 use super::*;
-use crate::fleet::Topic;
+use crate::digest::Sha256;
+use crate::fleet::{LoginResult, LoginTry, Patience, Topic};
 
 /// Whether `mac-1`, which refuses our key, is replaced; otherwise why not.
 #[track_caller]
@@ -231,7 +232,9 @@ fn a_replacement_holds_its_slot_until_the_machineset_is_healthy() {
 fn a_replacement_that_does_not_end_is_told_after_half_an_hour() {
     let told = |case: Case| {
         case.look(|out| {
-            let of_set = |notice: &&Notice| matches!(notice, Notice::NotReplaced { .. });
+            let of_set = |notice: &&Notice| {
+                matches!(notice, Notice::NotReplaced { .. } | Notice::BeingDeleted { .. })
+            };
             let notices = out.notices.iter().filter(of_set);
             notices.map(|it| (it.to_string(), it.patience())).collect::<Vec<_>>()
         })
@@ -245,6 +248,16 @@ fn a_replacement_that_does_not_end_is_told_after_half_an_hour() {
     assert_eq!(told(succeeded().with(|c| c.nodes[1].ready = true)), []);
     // Nobody lacks anything when the one that does not get well is left to people.
     assert_eq!(told(succeeded().with(|c| c.machines[1].is_ignored = true)), []);
+    let being_deleted = made(2).with(|c| {
+        c.host_keys = vec![going(2)];
+        c.machines[1].is_deleted = true;
+    });
+    let [(text, patience)] = &told(being_deleted)[..] else { panic!("not told") };
+    assert!(
+        text.starts_with("machine mac-2 was deleted for replacement and is still there"),
+        "{text}"
+    );
+    assert_eq!(*patience, SignedDuration::from_mins(30));
 }
 
 /// The same when the only thing that is not as it should be is what `change` says.
@@ -416,6 +429,38 @@ fn a_new_operator_takes_no_machine_off_record_that_a_predecessor_may_have_delete
     let soon = limits::CATCH_UP.unsigned_abs();
     assert_eq!(after(&[Duration::ZERO]), (None, Some(soon)));
     assert_eq!(after(&[Duration::ZERO, soon]).0, Some(RecordChange::ToKeep));
+}
+
+/// Whoever takes its owner reference off does not end the deletion.
+#[test]
+fn a_deletion_under_way_of_a_machine_without_owner_takes_a_slot() {
+    let keys = LoginKeys::one(Sha256::of(b"ours"));
+    let case = made(2).with(|c| {
+        c.host_keys = vec![going(1)];
+        c.listed = vec![entry(1)];
+        c.nodes.push(node(1));
+        c.nodes[2].annotations.insert(names::VERSION_ANNOTATION.into(), VERSION.into());
+    });
+    let mut memory = Memory::new(Patience { refused: Duration::ZERO, unanswered: Duration::ZERO });
+    let login = LoginTry { at: [10, 0, 128, 1].into(), keys: LoginKeys::id(&keys.offered(None)) };
+    let refused = Duration::ZERO..Duration::ZERO;
+    memory.logged_in("mac-1_machine", login, LoginResult::Refused, &refused);
+    let mut pass = |case: &Case, taking: &[&str], now| {
+        let taking = taking.iter().map(|it| (*it).to_owned()).collect();
+        case.inputs(|desired, observed| {
+            let right_user_data = Some("1");
+            let observed = Observed { right_user_data, taking: &taking, ..*observed };
+            lines(&memory.pass(desired, &observed, Duration::from_secs(now)).instances)
+        })
+    };
+    let begun = pass(&case, &[], 10);
+    assert!(begun.contains("machine mac-1: replace"), "{begun}");
+    let without_owner = case.with(|c| {
+        c.machines[0].machine_set = None;
+        c.claims = vec!["win-1"];
+    });
+    let under_way = pass(&without_owner, &["mac-1_machine"], 11);
+    assert!(!under_way.contains("permit"), "{under_way}");
 }
 
 #[test]

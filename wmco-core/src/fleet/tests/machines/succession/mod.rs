@@ -239,14 +239,47 @@ fn a_successor_gets_the_slot_of_its_machineset_beside_a_sibling_that_holds_its_o
         c.nodes.iter_mut().filter(|node| node.name == "win-1").for_each(labelled);
     });
     assert_eq!(leftover.permits(), "node-2");
-    // What is held beyond the budget by nodes of others takes nothing from the MachineSet.
+    // Beyond a budget that was lowered nobody knows who fills the place: it may be the sibling, also when it is ready again.
     let others = successor_asks_beside_a_holder().with(|c| {
         c.nodes[0].ready = true;
         c.listed = vec![entry(1), entry(2)];
         c.nodes.extend([node(1), node(2)]);
         c.nodes[3..].iter_mut().for_each(held);
     });
-    assert_eq!(others.permits(), "node-2");
+    assert_eq!(others.permits(), "");
+}
+
+/// What fills it gets its version, and is ready, before it serves again.
+#[test]
+fn a_place_is_lent_to_nobody_else_before_who_fills_it_serves() {
+    let lent = |change: fn(&mut Case)| {
+        let case = made(4).with(|c| {
+            c.machines.remove(1);
+            c.nodes.remove(1);
+            c.host_keys = vec![going(2)];
+            held(&mut c.nodes[0]);
+            (c.unready, c.claims) = (vec!["mac-1", "mac-3"], vec!["node-1", "node-3"]);
+            c.nodes[1].ready = false;
+        });
+        case.with(change).permits()
+    };
+    assert_eq!(lent(|c| c.nodes[0].ready = false), "node-1");
+    assert_eq!(lent(|_| ()), "node-1");
+    // Both have lost their marks, and the successor works.
+    let successor_works = |c: &mut Case| {
+        let machine = MachineFacts {
+            name: "mac-9".into(),
+            uid: "uid-9".into(),
+            created: Some(created(9)),
+            ..machine(2)
+        };
+        c.machines.push(machine);
+        c.nodes.push(node_of(2));
+        c.unready.clear();
+        c.nodes[1] = node_of(3);
+        c.nodes[1].annotations.clear();
+    };
+    assert_eq!(lent(successor_works), "node-1");
 }
 
 /// Nodes beside a MachineSet of which a Machine is gone, with two slots in all.
