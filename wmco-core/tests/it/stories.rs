@@ -504,3 +504,25 @@ fn a_budget_that_is_lowered_before_a_mark_is_seen() {
     let outcome = after(start, &events.concat()).run(ROUNDS);
     assert!(outcome.is_ok(), "{outcome:#?}");
 }
+
+/// The permit of one that gave its drain up is beyond the budget then.
+#[test]
+fn people_uncordon_a_node_whose_slot_the_budget_no_longer_has() {
+    let start = Start { hosts: 1, budget: 2, features: 0, configured: true, sets: 2 };
+    let events = [
+        Event::NewServices,
+        Event::Key(KeyEvent::AddNext),
+        Event::Round(0),
+        Event::Round(0),
+        Event::OtherCard(0),
+        Event::Round(0),
+        Event::Budget(1),
+        Event::Round(0),
+        Event::TimePasses,
+        Event::Uncordon(2),
+        Event::Round(0),
+        Event::TimePasses,
+    ];
+    let outcome = after(start, &events).run(ROUNDS);
+    assert!(outcome.is_ok(), "{outcome:#?}");
+}

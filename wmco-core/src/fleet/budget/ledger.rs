@@ -67,11 +67,13 @@ impl<'a> Ledger<'a> {
             ledger.places.entry(set.to_owned()).or_default().gone += 1;
         }
         let all = health.observed.nodes.iter().map(|node| node.name.as_str());
-        let granted: BTreeSet<&str> =
-            all.filter(|node| health.memory.grants().has_node(node)).collect();
-        let room = ledger.budget.saturating_sub(ledger.lines(Phase::Begun));
+        let granted = all.filter(|node| health.memory.grants().has_node(node));
+        let granted: BTreeSet<(Phase, &str)> =
+            granted.map(|node| (ledger.phase(Some(node)), node)).collect();
+        let begun = granted.iter().filter(|(phase, _)| *phase == Phase::Begun).count();
+        let room = (ledger.budget + begun).saturating_sub(ledger.lines(Phase::Marked));
         ledger.further = granted.len().saturating_sub(room);
-        for node in granted.into_iter().take(room) {
+        for (_, node) in granted.into_iter().take(room) {
             ledger.enter(node, Phase::Out);
         }
         for instance in instances {

@@ -212,6 +212,17 @@ rows! { permits:
         c.granted = vec!["win-2"];
         c.claims = vec!["win-1", "win-2"];
     }) => "";
+    granted_beside_what_people_uncordoned_waits: Case::three().with(|c| {
+        held(&mut c.nodes[2]);
+        c.nodes[2].unschedulable = false;
+        c.granted = vec!["win-2"];
+        c.claims = vec!["win-1", "win-2"];
+    }) => "";
+    of_two_with_permits_the_one_goes_on_that_people_uncordoned: Case::three().with(|c| {
+        held(&mut c.nodes[2]);
+        c.nodes[2].unschedulable = false;
+        c.granted = vec!["win-2", "win-3"];
+    }) => "win-3";
     granted_and_marked_counts_once: Case::three().with(|c| {
         held(&mut c.nodes[1]);
         c.granted = vec!["win-2"];
