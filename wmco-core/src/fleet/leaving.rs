@@ -4,10 +4,10 @@ use std::collections::{HashMap, HashSet};
 use std::net::Ipv4Addr;
 
 use super::because::first;
-use super::identity::{ClaimedEntries, Host, Identities, Kind, Node, forms, shows};
+use super::identity::{ClaimedEntries, Host, Identities, Kind, Node, shows};
 use super::{Assignment, Assignments, Because, Intent, Observed, shown_address};
 use crate::facts::NodeFacts;
-use crate::host_record::RecordChange;
+use crate::host_record::{RecordChange, forms};
 use crate::machines::name_in;
 use crate::names;
 

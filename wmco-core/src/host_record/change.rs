@@ -237,10 +237,12 @@ impl RecordChange {
             }
             Self::Seen { key, host_name, root } => {
                 let before = there()?;
+                let is_same = before.pinned == Some(key.fingerprint());
+                let node = before.node.as_deref().filter(|_| is_same);
                 HostRecord {
                     root_closed_with_host_key: (*root == RootAccess::Closed)
                         .then(|| key.fingerprint()),
-                    host_name: host_name.clone().or(before.host_name.clone()),
+                    host_name: before.name_to_keep(host_name.as_deref(), node),
                     // The key may have been pinned by this connection only.
                     ..before.showing(key)
                 }
@@ -300,8 +302,11 @@ impl ListedHost {
         };
         let is_way = |it: &HostRecord| it.ipv4 == Some(self.ipv4) && it.via == self.via;
         own.into_iter().chain(former).fold(told, |known, before| HostRecord {
+            host_name: before.name_to_keep(
+                known.host_name.as_deref(),
+                known.node.as_deref().or(before.node.as_deref()),
+            ),
             node: known.node.or_else(|| before.node.clone()),
-            host_name: known.host_name.or_else(|| before.host_name.clone()),
             pinned: known.pinned.or_else(|| before.pinned.clone()),
             jump_pinned: known.jump_pinned.or_else(|| before.jump_pinned.clone()),
             root_closed_with_host_key: known

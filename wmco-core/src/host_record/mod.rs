@@ -3,6 +3,7 @@
 //! They are stored where no host and no Windows node may write, so they can be trusted against a Node's
 //! annotations, and they outlive the Node.
 
+mod called;
 mod change;
 mod known;
 mod records;
@@ -13,6 +14,7 @@ use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
 
+pub(crate) use called::{calls, forms};
 pub use change::{ListedHost, RecordChange, RecordRefused};
 pub use known::KnownHosts;
 pub(crate) use known::StoredHost;
@@ -45,7 +47,8 @@ pub struct HostRecord {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub node: Option<String>,
     /// The host name that it reported last, as Windows spells it; for a host that is about to be renamed the new
-    /// name.
+    /// name. While it has a Node that it registered by a name it is that name, whatever it reports.
+    /// Source: `docs/contract/host.md`, HOST67.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub host_name: Option<String>,
     /// SSH user, encrypted as in annotation
@@ -151,6 +154,19 @@ impl HostRecord {
         let name = self.node.as_deref().or(self.host_name.as_deref())?;
         let label = name.split('.').next().filter(|label| !label.is_empty())?;
         Some((self.pinned.as_deref()?, label.to_lowercase()))
+    }
+
+    /// The name by which the host with the key of the record registered its Node, if it did so by the name on record.
+    /// A host that shows the same key and calls itself otherwise is another one of the same image, or was renamed.
+    pub(crate) fn registered(&self, node: &str) -> Option<&str> {
+        self.host_name.as_deref().filter(|name| calls(name, node))
+    }
+
+    /// The name for the record of a host with this Node, which reports `told`.
+    fn name_to_keep(&self, told: Option<&str>, node: Option<&str>) -> Option<String> {
+        let is_by = |node: &&str| told.is_none_or(|told| !calls(told, node));
+        let registered = node.filter(is_by).and_then(|node| self.registered(node));
+        registered.or(told).or(self.host_name.as_deref()).map(str::to_owned)
     }
 
     /// Whether it had a login but has reported no name yet, and has nothing of ours.

@@ -12,7 +12,9 @@ use crate::digest::Sha256;
 use crate::facts::NodeFacts;
 use crate::fleet::Intent;
 use crate::host_key::HostKey;
+use crate::host_record::calls;
 use crate::login_keys::KeyExchange;
+use crate::preflight::OtherMachine;
 use crate::protocol::{Access, Probe, ServicesData};
 use crate::winpath::WindowsPath;
 use crate::{limits, names};
@@ -28,6 +30,8 @@ pub struct Desired {
     pub release: Arc<Release>,
     /// First label of the host's desired name, if the platform requires one.
     pub host_name: Option<String>,
+    /// The name on record by which the host with its key registered its Node, or told it last.
+    pub registered_by: Option<String>,
     /// Labels of the Node that the operator owns.
     pub labels: BTreeMap<String, String>,
     /// Annotations of the Node that the operator owns, except the desired version.
@@ -107,6 +111,7 @@ impl Desired {
             known_as,
             release,
             host_name: None,
+            registered_by: None,
             labels,
             annotations,
             exchange: None,
@@ -121,20 +126,30 @@ impl Desired {
         self.release.cluster.owner_besides(state)
     }
 
-    /// The Node, if another machine runs it: the host is a copy of that machine, with the key and the name that tie the
-    /// Node to its host, or the Machine API shows an address of another host. Unless a person said that this host is meant.
+    /// What shows that the Node is another machine's: the host is a copy of that machine, with the key and the name that tie
+    /// the Node to its host, unless a person said that this host is meant; it has the key of that machine and another name; or
+    /// the Machine API shows an address of another host.
     ///
     /// Source: `docs/contract/host.md`, HOST67.
-    pub(super) fn run_elsewhere<'n>(
-        &self,
+    pub(super) fn other_machine<'n>(
+        &'n self,
         node: Option<&'n NodeFacts>,
         probe: &Probe,
-    ) -> Option<&'n NodeFacts> {
-        let node = node.filter(|_| !self.has_listed_key)?;
+    ) -> Option<OtherMachine<'n>> {
+        let node = node?;
         // A host behind a translated address does not know the one that reaches it.
         let own: Vec<Ipv4Addr> =
             self.known_as.ipv4.into_iter().chain(probe.addresses.iter().copied()).collect();
-        node.is_ready_elsewhere(&own).then_some(node)
+        if !self.has_listed_key && node.is_ready_elsewhere(&own) {
+            return Some(OtherMachine::RunsElsewhere(node));
+        }
+        let name = self.registered_by.as_deref().filter(|name| calls(name, &node.name))?;
+        let told = probe.valid_host_name()?;
+        // We have renamed it.
+        let is_wanted = self.host_name.as_ref().is_some_and(|wanted| calls(told, wanted));
+        let mut names = [told].into_iter().chain(probe.valid_metadata_name());
+        let is_its_own = is_wanted || names.any(|told| calls(told, &node.name));
+        (!is_its_own).then_some(OtherMachine::HasOtherName(node, name))
     }
 }
 

@@ -113,6 +113,8 @@ impl InstanceInputs {
             ipv4: way.map(|way| way.address),
         };
         let (release, intent) = (Arc::clone(release), assignment.intent.clone());
+        let pinned = way.and_then(|way| Some(way.host_key.as_ref()?.key.fingerprint()));
+        let shows_its_key = record.filter(|record| pinned.is_some() && record.pinned == pinned);
         Self {
             address: assignment.address.clone(),
             machine: machine.cloned(),
@@ -120,6 +122,7 @@ impl InstanceInputs {
                 is_made_for_us: machine.is_some(),
                 has_listed_key: assignment.instance.is_some_and(|entry| entry.host_key.is_some()),
                 host_name,
+                registered_by: shows_its_key.and_then(|record| record.host_name.clone()),
                 exchange: login.rotation.and_then(|rotation| {
                     record.filter(|_| assignment.instance.is_some())?;
                     rotation.due(login.keys, assignment.proof(hosts))

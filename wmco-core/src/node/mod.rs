@@ -245,7 +245,7 @@ fn answering<'a>(
             Err(Plan::wait(Awaited::HostFit, now + limits::OTHER_CLUSTER_CHECK))
         }
         HostSeen::Probed(probe)
-            if desired.run_elsewhere(observed.node.as_ref(), probe).is_some() =>
+            if desired.other_machine(observed.node.as_ref(), probe).is_some() =>
         {
             Err(Plan::wait(Awaited::HostFit, now + limits::FOREIGN_CHECK))
         }

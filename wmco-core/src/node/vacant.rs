@@ -59,7 +59,7 @@ fn findings(
         reverse_names: None,
         vxlan_port: *vxlan_port,
         cluster: (!desired.is_made_for_us).then_some(cluster),
-        run_elsewhere: desired.run_elsewhere(node, probe),
+        other_machine: desired.other_machine(node, probe),
         asked_by: match desired.intent {
             Intent::Remove(_) => AskedBy::Nobody,
             _ if desired.is_made_for_us => AskedBy::Machine,

@@ -26,10 +26,19 @@ pub struct HostSeen<'a> {
     pub vxlan_port: Option<u16>,
     /// The cluster that the host is to join; `None` if that does not matter.
     pub cluster: Option<&'a ClusterIdentity>,
-    /// Its Node, if another machine runs it.
-    pub run_elsewhere: Option<&'a NodeFacts>,
+    /// Its Node, if that is another machine's.
+    pub other_machine: Option<OtherMachine<'a>>,
     /// Who asks for work on it.
     pub asked_by: AskedBy,
+}
+
+/// What shows that the Node of a host is another machine's.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum OtherMachine<'a> {
+    /// The Node is ready at other addresses.
+    RunsElsewhere(&'a NodeFacts),
+    /// The Node was registered by a host with this name, and this one has another.
+    HasOtherName(&'a NodeFacts, &'a str),
 }
 
 /// Who asks for work on a host.
@@ -51,7 +60,7 @@ impl<'a> HostSeen<'a> {
             reverse_names: None,
             vxlan_port: None,
             cluster: None,
-            run_elsewhere: None,
+            other_machine: None,
             asked_by: AskedBy::Entry,
         }
     }
@@ -236,7 +245,10 @@ fn other_cluster(seen: &HostSeen<'_>) -> Option<Finding> {
 }
 
 fn other_machine(seen: &HostSeen<'_>) -> Option<Finding> {
-    let node = seen.run_elsewhere?;
+    let node = match seen.other_machine? {
+        OtherMachine::RunsElsewhere(node) => node,
+        OtherMachine::HasOtherName(node, name) => return Some(other_name(seen, node, name)),
+    };
     let there = node.addresses.iter().filter(|text| text.parse::<Ipv4Addr>().is_ok());
     let there = there.map(String::as_str).collect::<Vec<_>>().join(" or ");
     let (shows, next_step) = match seen.asked_by {
@@ -270,6 +282,29 @@ fn other_machine(seen: &HostSeen<'_>) -> Option<Finding> {
         needed: "the machine of that node, not another one".to_owned(),
         next_step,
     })
+}
+
+fn other_name(seen: &HostSeen<'_>, node: &NodeFacts, name: &str) -> Finding {
+    let node = &node.name;
+    let then = match seen.asked_by {
+        AskedBy::Nobody => "cleaned",
+        AskedBy::Entry | AskedBy::Machine => "configured",
+    };
+    Finding {
+        requirement: Requirement::OtherMachine,
+        severity: Severity::Blocking,
+        at: "the host".to_owned(),
+        seen: format!(
+            "calls itself {}, and node {node} was registered by a host with the same key and the name {}",
+            quoted(&seen.probe.host_name),
+            quoted(name)
+        ),
+        needed: "the machine of that node, not another one".to_owned(),
+        next_step: format!(
+            "give the machine of that node its address back, or, if it is gone or was renamed, delete node {node}: then this \
+             host is {then}"
+        ),
+    }
 }
 
 fn foreign(probe: &Probe) -> Vec<Finding> {

@@ -26,7 +26,7 @@ mod versions;
 use serde_json::Value;
 
 pub use finding::{Finding, Requirement, Severity};
-pub use host::{AskedBy, HostSeen, host};
+pub use host::{AskedBy, HostSeen, OtherMachine, host};
 pub use seen::{ClusterSeen, NodeSeen, Seen};
 
 use crate::text::{cut, printable};

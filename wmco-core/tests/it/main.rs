@@ -21,5 +21,6 @@ mod replace;
 mod rotate;
 mod setbacks;
 mod stories;
+mod swapped;
 mod user_data;
 mod world;

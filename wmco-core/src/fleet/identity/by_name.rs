@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::host::forms;
+use crate::host_record::forms;
 
 /// Numbers of hosts by the names of the Nodes that they may register: the first one, and whether there is no other.
 #[derive(Default)]

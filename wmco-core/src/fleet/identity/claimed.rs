@@ -2,10 +2,9 @@
 
 use std::collections::HashMap;
 
-use super::host::forms;
 use super::hosts::Hosts;
 use crate::facts::NodeFacts;
-use crate::host_record::HostRecord;
+use crate::host_record::{HostRecord, forms};
 use crate::instances::AlsoNamed;
 use crate::names;
 

@@ -5,7 +5,7 @@ use std::net::Ipv4Addr;
 
 use super::unlisted::{Former, Unlisted};
 use crate::facts::NodeFacts;
-use crate::host_record::{HostRecord, StoredHost};
+use crate::host_record::{HostRecord, StoredHost, calls};
 use crate::instances::{AlsoNamed, EntryError, Instance};
 
 /// A host that a Node may belong to: listed, or recorded and no longer listed.
@@ -140,16 +140,4 @@ impl<'a> Host<'a> {
     pub(super) fn names_node(&self, node: &NodeFacts) -> Option<bool> {
         Some(self.names?.iter().any(|name| calls(name, &node.name)))
     }
-}
-
-/// Whether a host with the name `name` may have registered a Node called `node`: by its full name or by its first label.
-pub(super) fn calls(name: &str, node: &str) -> bool {
-    forms(name).iter().any(|name| name.eq_ignore_ascii_case(node))
-}
-
-/// The Node names that a host with the name `name` may register; an address has no other form.
-pub(in crate::fleet) fn forms(name: &str) -> [&str; 2] {
-    let name = name.strip_suffix('.').unwrap_or(name);
-    let label = name.split_once('.').filter(|_| name.parse::<Ipv4Addr>().is_err());
-    [name, label.map_or(name, |(label, _)| label)]
 }

@@ -22,7 +22,7 @@ mod unlisted;
 
 pub(super) use claimed::ClaimedEntries;
 use evidence::Evidence;
-pub(super) use host::{Host, forms};
+pub(super) use host::Host;
 pub use host_names::host_names;
 pub(super) use hosts::Hosts;
 pub(super) use machine_index::MachineIndex;

@@ -59,6 +59,39 @@ fn the_order_of_writers_does_not_matter() {
     }
 }
 
+/// Two hosts of one image are told apart by it.
+#[test]
+fn the_name_that_registered_the_node_stays_until_there_is_another_node() {
+    let told = |host: fn(&mut ListedHost)| match listed() {
+        RecordChange::Listed(mut it) => {
+            host(&mut it);
+            RecordChange::Listed(it)
+        }
+        other => unreachable!("{other:?}"),
+    };
+    let name_after = |changes: &[RecordChange]| {
+        let all = after(&[&[pinned(), closed()], changes].concat());
+        KnownHosts::read(&all).record(ADDRESS).cloned().unwrap().host_name.unwrap()
+    };
+    let seen = |key: &str| RecordChange::Seen {
+        key: key.parse().unwrap(),
+        host_name: Some("WIN-2".into()),
+        root: RootAccess::Closed,
+    };
+    let joined = told(|it| it.node = Some("win-1".into()));
+    let reported = told(|it| it.host_name = Some("WIN-2".into()));
+    for later in [seen(KEY), reported] {
+        assert_eq!(name_after(std::slice::from_ref(&later)), "WIN-2", "it has no node");
+        assert_eq!(name_after(&[joined.clone(), later.clone()]), "WIN-1");
+        let other_node = told(|it| {
+            (it.node, it.host_name) = (Some("win-2".into()), Some("WIN-2".into()));
+        });
+        assert_eq!(name_after(&[joined.clone(), later, other_node]), "WIN-2");
+    }
+    let other_key = KEY.replace("HR4f", "HR4g");
+    assert_eq!(name_after(&[joined, seen(&other_key)]), "WIN-2", "another host");
+}
+
 #[test]
 fn a_late_write_does_not_bring_a_forgotten_host_back() {
     let mut data = after(&[pinned(), RecordChange::Forgotten]);

@@ -68,6 +68,58 @@ fn it_is_told_with_the_place_of_the_node_and_both_ways_out() {
     }
 }
 
+/// The host has the key and another name than the one that registered the Node, ready or not, at whatever address.
+fn called_otherwise(case: Case) -> Case {
+    case.with(|c| {
+        c.desired.registered_by = Some("WIN-1.example".into());
+        c.probe().host_name = "WIN-2".into();
+    })
+}
+
+#[test]
+fn a_host_with_another_name_than_registered_its_node_is_left_whatever_is_asked_for() {
+    let outdated =
+        || Case::new().emptied().with(|c| c.annotate(names::VERSION_ANNOTATION, "1.0.0"));
+    let not_ready = || Case::new().with(|c| c.node().ready = false);
+    let pinned = || Case::new().with(|c| c.desired.has_listed_key = true);
+    for case in [Case::new, outdated, not_ready, pinned, || Case::unlisted().emptied()] {
+        let case = called_otherwise(case());
+        case.gives(LEFT);
+        assert_eq!(claims_slot(&case.desired, &case.observed, NOW), Some(false));
+    }
+    let told = |case: Case| {
+        let case = called_otherwise(case);
+        let HostSeen::Probed(probe) = &case.observed.host else { unreachable!() };
+        unfit(&case.desired, case.observed.node.as_ref(), probe).remove(0).to_string()
+    };
+    let listed = told(Case::new());
+    for word in [
+        "calls itself `WIN-2`",
+        "node win-1",
+        "the name `WIN-1.example`",
+        "delete node win-1: then this host is configured",
+    ] {
+        assert!(listed.contains(word), "{word}: {listed}");
+    }
+    let left = told(Case::unlisted());
+    assert!(left.contains("delete node win-1: then this host is cleaned"), "{left}");
+}
+
+#[test]
+fn a_host_goes_on_whose_name_says_nothing_else() {
+    let goes_on = |why: &str, change: fn(&mut Case)| {
+        let case = called_otherwise(Case::new()).with(change);
+        assert_ne!(case.verbs(), LEFT, "{why}");
+    };
+    goes_on("it has the name of its node", |c| c.probe().host_name = "win-1.other".into());
+    goes_on("its cloud calls it so", |c| c.probe().metadata_name = Some("win-1.internal".into()));
+    goes_on("we have renamed it", |c| c.desired.host_name = Some("win-2".into()));
+    goes_on("it tells no name", |c| c.probe().host_name.clear());
+    goes_on("its name was never on record", |c| c.desired.registered_by = None);
+    goes_on("its node was not registered by that name", |c| c.node().name = "ip-10-0-0-1".into());
+    goes_on("it has no node any more", |c| c.observed.node = None);
+}
+
 #[track_caller]
 fn goes_on(why: &str, change: impl FnOnce(&mut Case)) {
     let case = copied(Case::new()).with(change);

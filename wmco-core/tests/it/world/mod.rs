@@ -21,6 +21,7 @@ mod promises;
 mod records;
 mod release;
 mod slow;
+mod swapped;
 mod worker;
 
 use std::collections::{BTreeMap, BTreeSet};

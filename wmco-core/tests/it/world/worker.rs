@@ -24,6 +24,8 @@ use super::host::{Host, Power};
 #[derive(Clone, Debug, Default)]
 pub(super) struct Worker {
     state: WorkerState,
+    /// The host that it is connected to, until its pass ends.
+    linked: Option<usize>,
     asleep: Option<Asleep>,
 }
 
@@ -74,21 +76,25 @@ impl World {
             let attempt = AttemptedStep::of(&step.action);
             state.connects();
             *self.actions.entry(step.action.verb()).or_default() += 1;
+            let on_host = step.action.is_on_host();
+            // Whoever has the address now does not go on with the connection.
+            let is_cut = on_host && worker.linked.is_some() && worker.linked != index;
             let outcome = match self.faults.stuck(&attempt, &key, self.now) {
+                Ok(()) if is_cut => Err(Stop::Fail),
                 Ok(()) => self.effect(&step.action, &key, instance, index),
                 Err(stop) => Err(stop),
             };
             match outcome {
                 Ok(outcome) => {
+                    worker.linked = worker.linked.or(index.filter(|_| on_host));
                     state.begins(&step.action);
                     state.succeeded(outcome);
                 }
                 Err(Stop::Fail) => {
-                    let on_host = step.action.is_on_host();
                     let on = |host: &&Host| host.power == Power::On;
                     let host = index.map(|index| &self.hosts[index]).filter(on);
                     let refuses = on_host && host.is_some_and(|host| self.is_locked(host));
-                    let down = host.is_none() || refuses;
+                    let down = host.is_none() || refuses || is_cut;
                     if !(on_host && down) {
                         state.begins(&step.action);
                     }
@@ -111,6 +117,7 @@ impl World {
         }
         let settled = rest.is_none() && plan.next == Next::Settled;
         let rest = rest.or_else(|| state.done(&plan, self.now));
+        worker.linked = worker.linked.filter(|_| rest.is_none());
         worker.asleep = rest.map(|rest| Asleep { inputs, rest, settled });
         self.operator.instances.insert(key, worker);
         Ok(!plan.steps.is_empty())
