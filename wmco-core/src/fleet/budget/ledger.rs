@@ -166,7 +166,8 @@ impl Phase {
 /// Nodes whose marks take slots of the budget.
 ///
 /// A mark on an unmanaged Node would never go away. A Node that has just registered has no label of ours yet, a Node that
-/// lost its annotations may still be that of a Machine, and a deleted Node disrupts nothing once its host was given up.
+/// lost its annotations may still be that of a Machine, one that lost its label that of an entry while there is no list, and
+/// a deleted Node disrupts nothing once its host was given up.
 pub(in crate::fleet) fn marked<'a>(
     instances: &[Assignment<'_>],
     made: &MachineIndex<'_>,
@@ -176,9 +177,15 @@ pub(in crate::fleet) fn marked<'a>(
         let at_work = instances.iter().filter(|i| i.because != Because::NodeDeleted);
         at_work.filter_map(Assignment::node_name).collect()
     });
+    let on_record = LazyCell::new(|| -> HashSet<&str> {
+        observed.hosts.records().filter_map(|(_, record)| record.node.as_deref()).collect()
+    });
     let managed = |node: &&NodeFacts| {
-        let labelled = node.is_byoh() || made.is_behind(node) || made.is_referred_to_by_name(node);
-        let ours = labelled && !node.is_deleted || at_work.contains(node.name.as_str());
+        let known = node.is_byoh()
+            || made.is_behind(node)
+            || made.is_referred_to_by_name(node)
+            || on_record.contains(node.name.as_str());
+        let ours = known && !node.is_deleted || at_work.contains(node.name.as_str());
         node.is_windows() && ours
     };
     observed.nodes.iter().filter(|node| node.holds_slot()).filter(managed).collect()

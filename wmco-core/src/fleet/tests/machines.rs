@@ -558,3 +558,23 @@ fn a_key_that_the_go_operator_pinned_is_taken_over() {
 fn entry_at(address: &str) -> Listed {
     Listed { address: address.to_owned(), ipv4: address.parse().ok() }
 }
+
+/// An entry's host keeps its slot while there is no list, also when somebody takes the label off by which its Node is known.
+#[test]
+fn a_machine_waits_for_the_node_of_an_entry_while_there_is_no_list() {
+    let permits = |change: fn(&mut NodeFacts)| {
+        let case = made(1).with(|c| {
+            let mut entrys = node(1);
+            held(&mut entrys);
+            change(&mut entrys);
+            c.nodes.push(entrys);
+            (c.claims, c.list_absent) = (vec!["node-1"], true);
+            c.host_keys =
+                vec![("10.0.0.1_host", r#"{"ipv4": "10.0.0.1", "pinned": "x", "node": "win-1"}"#)];
+        });
+        case.permits()
+    };
+    assert_eq!(permits(|_| ()), "");
+    assert_eq!(permits(|node| drop(node.labels.remove(names::BYOH_LABEL))), "");
+    assert_eq!(permits(|node| drop(node.labels.remove(names::UPGRADING_LABEL))), "node-1");
+}
