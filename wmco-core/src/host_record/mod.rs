@@ -174,13 +174,15 @@ impl HostRecord {
         self.host_name.is_none() && self.node.is_none() && self.root_closed_with_host_key.is_none()
     }
 
-    /// The record with `key` as the host's key. If the key is new, the host was reinstalled, and it is unknown
-    /// which of our keys it accepts.
+    /// The record with `key` as the host's key. If the key is new, the host was reinstalled, and it is unknown what it is
+    /// called and which of our keys it accepts.
     pub(super) fn showing(self, key: &HostKey) -> Self {
         let shown = Some(key.fingerprint());
         let same = self.pinned == shown;
+        let is_first = self.pinned.is_none();
         Self {
             pinned: shown,
+            host_name: self.host_name.filter(|_| same || is_first),
             accepted_key: self.accepted_key.filter(|_| same),
             removed_key: self.removed_key.filter(|_| same),
             ..self

@@ -89,7 +89,11 @@ fn the_name_that_registered_the_node_stays_until_there_is_another_node() {
         assert_eq!(name_after(&[joined.clone(), later, other_node]), "WIN-2");
     }
     let other_key = KEY.replace("HR4f", "HR4g");
-    assert_eq!(name_after(&[joined, seen(&other_key)]), "WIN-2", "another host");
+    let other_pinned = RecordChange::Pinned { key: other_key.parse().unwrap(), jump: None };
+    for other in [vec![seen(&other_key)], vec![other_pinned, seen(&other_key)]] {
+        let changes = [vec![joined.clone()], other].concat();
+        assert_eq!(name_after(&changes), "WIN-2", "another host");
+    }
 }
 
 #[test]
