@@ -70,11 +70,13 @@ impl<'a> Ledger<'a> {
         let granted = all.filter(|node| health.memory.grants().has_node(node));
         let granted: BTreeSet<(Phase, &str)> =
             granted.map(|node| (ledger.phase(Some(node)), node)).collect();
-        let begun = granted.iter().filter(|(phase, _)| *phase == Phase::Begun).count();
-        let room = (ledger.budget + begun).saturating_sub(ledger.lines(Phase::Marked));
-        ledger.further = granted.len().saturating_sub(room);
-        for (_, node) in granted.into_iter().take(room) {
-            ledger.enter(node, Phase::Out);
+        for (phase, node) in granted {
+            // What people uncordoned serves and keeps its slot, so it leaves no room for what has not begun.
+            if ledger.lines(phase.min(Phase::Marked)) < ledger.budget {
+                ledger.enter(node, Phase::Out);
+            } else {
+                ledger.further += 1;
+            }
         }
         for instance in instances {
             if ledger.phase(instance.node_name()) != Phase::Out {

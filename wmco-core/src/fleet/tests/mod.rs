@@ -223,6 +223,19 @@ rows! { permits:
         c.nodes[2].unschedulable = false;
         c.granted = vec!["win-2", "win-3"];
     }) => "win-3";
+    of_two_that_people_uncordoned_the_one_with_a_permit_goes_on: Case::three().with(|c| {
+        for node in &mut c.nodes[..2] {
+            held(node);
+            node.unschedulable = false;
+        }
+        (c.granted, c.claims) = (vec!["win-2"], vec!["win-1", "win-2"]);
+    }) => "win-2";
+    beside_one_that_is_out_the_one_with_a_permit_goes_on: Case::three().with(|c| {
+        c.nodes.iter_mut().for_each(held);
+        c.nodes[0].unschedulable = false;
+        c.nodes[1].unschedulable = false;
+        (c.granted, c.claims, c.budget) = (vec!["win-2"], vec!["win-1", "win-2"], 2);
+    }) => "win-2";
     granted_and_marked_counts_once: Case::three().with(|c| {
         held(&mut c.nodes[1]);
         c.granted = vec!["win-2"];
