@@ -82,7 +82,7 @@ pub enum RecordChange {
         /// The host's key.
         #[schemars(with = "String")]
         key: HostKey,
-        /// Name of the host.
+        /// Name of the host, which goes on record if there is none.
         host_name: Option<String>,
         /// Who may write below its root folder.
         root: RootAccess,
@@ -236,15 +236,13 @@ impl RecordChange {
                 changed
             }
             Self::Seen { key, host_name, root } => {
-                let before = there()?;
-                let is_same = before.pinned == Some(key.fingerprint());
-                let node = before.node.as_deref().filter(|_| is_same);
+                // The key may have been pinned by this connection only.
+                let shown = there()?.showing(key);
                 HostRecord {
                     root_closed_with_host_key: (*root == RootAccess::Closed)
                         .then(|| key.fingerprint()),
-                    host_name: before.name_to_keep(host_name.as_deref(), node),
-                    // The key may have been pinned by this connection only.
-                    ..before.showing(key)
+                    host_name: shown.host_name.clone().or_else(|| host_name.clone()),
+                    ..shown
                 }
             }
             Self::Forgotten => {
@@ -302,11 +300,8 @@ impl ListedHost {
         };
         let is_way = |it: &HostRecord| it.ipv4 == Some(self.ipv4) && it.via == self.via;
         own.into_iter().chain(former).fold(told, |known, before| HostRecord {
-            host_name: before.name_to_keep(
-                known.host_name.as_deref(),
-                known.node.as_deref().or(before.node.as_deref()),
-            ),
             node: known.node.or_else(|| before.node.clone()),
+            host_name: known.host_name.or_else(|| before.host_name.clone()),
             pinned: known.pinned.or_else(|| before.pinned.clone()),
             jump_pinned: known.jump_pinned.or_else(|| before.jump_pinned.clone()),
             root_closed_with_host_key: known

@@ -162,13 +162,6 @@ impl HostRecord {
         self.host_name.as_deref().filter(|name| calls(name, node))
     }
 
-    /// The name for the record of a host with this Node, which reports `told`.
-    fn name_to_keep(&self, told: Option<&str>, node: Option<&str>) -> Option<String> {
-        let is_by = |node: &&str| told.is_none_or(|told| !calls(told, node));
-        let registered = node.filter(is_by).and_then(|node| self.registered(node));
-        registered.or(told).or(self.host_name.as_deref()).map(str::to_owned)
-    }
-
     /// Whether it had a login but has reported no name yet, and has nothing of ours.
     pub(crate) const fn is_nameless(&self) -> bool {
         self.host_name.is_none() && self.node.is_none() && self.root_closed_with_host_key.is_none()

@@ -12,7 +12,7 @@ use crate::digest::Sha256;
 use crate::facts::NodeFacts;
 use crate::fleet::Intent;
 use crate::host_key::HostKey;
-use crate::host_record::calls;
+use crate::host_record::{calls, forms};
 use crate::login_keys::KeyExchange;
 use crate::preflight::OtherMachine;
 use crate::protocol::{Access, Probe, ServicesData};
@@ -148,7 +148,9 @@ impl Desired {
         // We have renamed it.
         let is_wanted = self.host_name.as_ref().is_some_and(|wanted| calls(told, wanted));
         let mut names = [told].into_iter().chain(probe.valid_metadata_name());
-        let is_its_own = is_wanted || names.any(|told| calls(told, &node.name));
+        // With another domain it is the same host.
+        let is_its_own =
+            is_wanted || calls(told, forms(name)[1]) || names.any(|told| calls(told, &node.name));
         (!is_its_own).then_some(OtherMachine::HasOtherName(node, name))
     }
 }

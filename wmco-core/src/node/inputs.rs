@@ -7,7 +7,7 @@ use crate::digest::Sha256;
 use crate::facts::NodeFacts;
 use crate::fleet::{Assignment, Rotation};
 use crate::host_key::HostKey;
-use crate::host_record::{HostRecord, KnownHosts, ListedHost, RecordChange};
+use crate::host_record::{HostRecord, KnownHosts, ListedHost, RecordChange, calls};
 use crate::instances::OfMachine;
 use crate::login_keys::LoginKeys;
 use crate::reach::{Reach, Unreachable, reach};
@@ -216,9 +216,16 @@ fn due_record(
 ) -> Option<ListedHost> {
     let own = hosts.record(&assignment.address);
     let former = assignment.formerly.iter().filter_map(|name| hosts.record(name));
+    let known = own.or_else(|| former.clone().next());
+    let node = assignment.node.map(|node| node.name.as_str());
+    let node = node.or_else(|| known?.node.as_deref());
+    // Of two hosts of one image that swap their addresses only the name tells which one has the Node.
+    let registered = |node: &str| known.is_some_and(|known| known.registered(node).is_some());
+    let told =
+        reported.filter(|told| !node.is_some_and(|node| registered(node) && !calls(told, node)));
     let due = ListedHost {
         node: assignment.confirmed_node().map(str::to_owned),
-        host_name: reported.map(str::to_owned),
+        host_name: told.map(str::to_owned),
         formerly: assignment.formerly.clone(),
         ..ListedHost::of(assignment.instance?, username)
     };

@@ -8,6 +8,7 @@ mod inputs;
 mod memory;
 mod other_cluster;
 mod other_machine;
+mod other_name;
 mod release;
 mod rows;
 mod search;
