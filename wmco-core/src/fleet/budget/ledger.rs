@@ -66,18 +66,6 @@ impl<'a> Ledger<'a> {
         for (_, set) in replaced.iter() {
             ledger.places.entry(set.to_owned()).or_default().gone += 1;
         }
-        let all = health.observed.nodes.iter().map(|node| node.name.as_str());
-        let granted = all.filter(|node| health.memory.grants().has_node(node));
-        let granted: BTreeSet<(Phase, &str)> =
-            granted.map(|node| (ledger.phase(Some(node)), node)).collect();
-        for (phase, node) in granted {
-            // What people uncordoned serves and keeps its slot, so it leaves no room for what has not begun.
-            if ledger.lines(phase.min(Phase::Marked)) < ledger.budget {
-                ledger.enter(node, Phase::Out);
-            } else {
-                ledger.further += 1;
-            }
-        }
         for instance in instances {
             if ledger.phase(instance.node_name()) != Phase::Out {
                 continue;
@@ -85,6 +73,19 @@ impl<'a> Ledger<'a> {
             let set = replaced.waits_for(instance, health);
             if let Some(places) = set.and_then(|set| ledger.places.get_mut(set)) {
                 places.out += 1;
+            }
+        }
+        let all = health.observed.nodes.iter().map(|node| node.name.as_str());
+        let granted = all.filter(|node| health.memory.grants().has_node(node));
+        let granted: BTreeSet<(Phase, &str)> =
+            granted.map(|node| (ledger.phase(Some(node)), node)).collect();
+        for (phase, node) in granted {
+            let of = || instances.iter().find(|instance| instance.node_name() == Some(node));
+            let may_fill = !ledger.places.is_empty();
+            let fills = may_fill.then(of).flatten().and_then(|it| replaced.waits_for(it, health));
+            // What people uncordoned serves and keeps its slot, so it leaves no room for what has not begun.
+            if !ledger.enter_beside(phase.min(Phase::Marked), Some(node), fills) {
+                ledger.further += 1;
             }
         }
         ledger
@@ -116,9 +117,11 @@ impl<'a> Ledger<'a> {
     /// A mark does not tell whether its node fills a place. As many do as there are lines beyond the budget.
     pub(super) fn admit(&mut self, node: Option<&'a str>, fills: Option<&str>) -> bool {
         let phase = self.phase(node);
-        if phase == Phase::Out {
-            return true;
-        }
+        phase == Phase::Out || self.enter_beside(phase, node, fills)
+    }
+
+    /// The same beside what is further than `phase`.
+    fn enter_beside(&mut self, phase: Phase, node: Option<&'a str>, fills: Option<&str>) -> bool {
         let has_room = self.lines(phase) < self.budget;
         let beyond = self.lines(Phase::Begun).saturating_sub(self.budget);
         let places = fills.and_then(|set| self.places.get_mut(set));

@@ -170,6 +170,12 @@ impl Replacements {
         self.0.contains_key(machine)
     }
 
+    /// Whether it is this very Machine that is replaced, not another one of its name.
+    pub(in crate::fleet) fn is_of(&self, machine: &MachineFacts) -> bool {
+        let known = self.0.get(&machine.name).and_then(|it| it.uid.as_ref());
+        known.is_none_or(|uid| *uid == machine.uid)
+    }
+
     /// All replacements, each with its MachineSet.
     pub(in crate::fleet) fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
         self.0.iter().map(|(machine, it)| (machine.as_str(), it.set.as_str()))

@@ -114,7 +114,7 @@ pub(in crate::fleet) fn of_replaced(
 ) -> BTreeSet<Notice> {
     let notice = |(machine, set): (&str, &str)| {
         let (name, set) = (machine.to_owned(), set.to_owned());
-        match machines.get(machine) {
+        match machines.get(machine).filter(|it| replaced.is_of(&it.facts)) {
             None => Some(Notice::NotReplaced { machine: name, set }),
             Some(it) if it.facts.is_deleted => Some(Notice::BeingDeleted { machine: name, set }),
             Some(_) => None,

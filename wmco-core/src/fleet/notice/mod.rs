@@ -98,8 +98,9 @@ pub enum Notice {
     /// The deletion of a Machine that is to be replaced does not end. Its MachineSet holds a disruption slot until it is whole
     /// again.
     #[error(
-        "machine {machine} was deleted for replacement and is still there, so the disruption slot of machineset {set} is still \
-         held; see in its conditions and finalizers what its deletion waits for, such as the drain of its node"
+        "machine {machine}, which is to be replaced, is being deleted, and machineset {set} has had fewer machines in service \
+         than before, so its disruption slot is still held; see in the conditions and finalizers of the machine what its deletion \
+         waits for, such as the drain of its node, and what the others wait for"
     )]
     BeingDeleted {
         /// The Machine.

@@ -252,11 +252,11 @@ fn a_replacement_that_does_not_end_is_told_after_half_an_hour() {
         c.host_keys = vec![going(2)];
         c.machines[1].is_deleted = true;
     });
+    let of_another = being_deleted.clone().with(|c| c.machines[1].uid = "uid-another".into());
+    let [(text, _)] = &told(of_another)[..] else { panic!("not told") };
+    assert!(text.starts_with("machine mac-2 was deleted for replacement"), "{text}");
     let [(text, patience)] = &told(being_deleted)[..] else { panic!("not told") };
-    assert!(
-        text.starts_with("machine mac-2 was deleted for replacement and is still there"),
-        "{text}"
-    );
+    assert!(text.starts_with("machine mac-2, which is to be replaced, is being deleted"), "{text}");
     assert_eq!(*patience, SignedDuration::from_mins(30));
 }
 

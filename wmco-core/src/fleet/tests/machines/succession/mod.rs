@@ -282,6 +282,22 @@ fn a_place_is_lent_to_nobody_else_before_who_fills_it_serves() {
     assert_eq!(lent(successor_works), "node-1");
 }
 
+/// Its mark may be on its way.
+#[test]
+fn a_place_is_lent_to_nobody_else_before_the_mark_of_who_fills_it_is_seen() {
+    let case = succeeded().with(|c| {
+        c.budget = 1;
+        c.refused.clear();
+        c.nodes[0].annotations.clear();
+        c.nodes[2].annotations.clear();
+        c.claims = vec!["node-3"];
+    });
+    assert_eq!(case.permits(), "node-3");
+    let both = case.with(|c| (c.granted, c.claims) = (vec!["node-3"], vec!["node-1", "node-3"]));
+    assert_eq!(both.permits(), "node-3");
+    assert_eq!(both.with(|c| c.claims = vec!["node-1"]).permits(), "");
+}
+
 /// Nodes beside a MachineSet of which a Machine is gone, with two slots in all.
 #[test]
 fn what_is_gone_takes_a_slot_from_nodes_with_permits() {
