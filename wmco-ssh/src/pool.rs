@@ -239,8 +239,8 @@ fn park(pool: &Weak<Inner>, connection: Connection, mut held: OwnedMutexGuard<Op
 async fn expire(slot: Weak<Slot>, idle: Duration) {
     tokio::time::sleep(idle).await;
     let Some(slot) = slot.upgrade() else { return };
-    // The holder of the lock takes the connection out, which aborts this task.
-    let parked = slot.try_lock().ok().and_then(|mut slot| slot.take());
+    // A user of the host takes the connection out, which aborts this task; who only looks holds the lock for a moment.
+    let parked = slot.lock().await.take();
     let Some(Parked { connection, mut expiry }) = parked else { return };
     // Prevents the task from aborting itself.
     expiry.0 = None;

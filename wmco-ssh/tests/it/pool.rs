@@ -99,6 +99,29 @@ async fn idle_connections_end() {
     assert_eq!(fixture.connects(), 2);
 }
 
+/// Whoever counts them looks into the slots, also at the moment when a connection expires.
+#[tokio::test(flavor = "multi_thread")]
+async fn idle_connections_end_while_they_are_counted() {
+    let fixture = fixture(4, Duration::from_millis(20)).await;
+    let counting = Arc::new(());
+    let threads = [0; 2].map(|_| {
+        let (pool, goes_on) = (fixture.pool.clone(), Arc::downgrade(&counting));
+        std::thread::spawn(move || {
+            while goes_on.strong_count() > 0 {
+                pool.gauges();
+            }
+        })
+    });
+    for round in 0..10 {
+        drop(fixture.lease("a").await);
+        let all_end = crate::hostile::all_closed(&fixture.options);
+        let ended = tokio::time::timeout(LONG / 10, all_end).await;
+        assert!(ended.is_ok(), "in round {round}");
+    }
+    drop(counting);
+    threads.into_iter().for_each(|thread| thread.join().unwrap());
+}
+
 #[tokio::test]
 async fn a_closed_connection_is_not_kept() {
     let fixture = fixture(4, LONG).await;
