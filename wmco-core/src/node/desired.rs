@@ -30,8 +30,8 @@ pub struct Desired {
     pub release: Arc<Release>,
     /// First label of the host's desired name, if the platform requires one.
     pub host_name: Option<String>,
-    /// The name on record by which the host with its key registered its Node, or told it last.
-    pub registered_by: Option<String>,
+    /// Name on record of the host with its key; the one that registered its Node, if one did (HOST67).
+    pub name_on_record: Option<String>,
     /// Labels of the Node that the operator owns.
     pub labels: BTreeMap<String, String>,
     /// Annotations of the Node that the operator owns, except the desired version.
@@ -111,7 +111,7 @@ impl Desired {
             known_as,
             release,
             host_name: None,
-            registered_by: None,
+            name_on_record: None,
             labels,
             annotations,
             exchange: None,
@@ -143,7 +143,7 @@ impl Desired {
         if !self.has_listed_key && node.is_ready_elsewhere(&own) {
             return Some(OtherMachine::RunsElsewhere(node));
         }
-        let name = self.registered_by.as_deref().filter(|name| calls(name, &node.name))?;
+        let name = self.name_on_record.as_deref().filter(|name| calls(name, &node.name))?;
         let told = probe.valid_host_name()?;
         // We have renamed it.
         let is_wanted = self.host_name.as_ref().is_some_and(|wanted| calls(told, wanted));

@@ -122,7 +122,7 @@ impl InstanceInputs {
                 is_made_for_us: machine.is_some(),
                 has_listed_key: assignment.instance.is_some_and(|entry| entry.host_key.is_some()),
                 host_name,
-                registered_by: shows_its_key.and_then(|record| record.host_name.clone()),
+                name_on_record: shows_its_key.and_then(|record| record.host_name.clone()),
                 exchange: login.rotation.and_then(|rotation| {
                     record.filter(|_| assignment.instance.is_some())?;
                     rotation.due(login.keys, assignment.proof(hosts))

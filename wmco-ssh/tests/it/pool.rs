@@ -119,7 +119,9 @@ async fn idle_connections_end_while_they_are_counted() {
         assert!(ended.is_ok(), "in round {round}");
     }
     drop(counting);
-    threads.into_iter().for_each(|thread| thread.join().unwrap());
+    for thread in threads {
+        thread.join().unwrap();
+    }
 }
 
 #[tokio::test]

@@ -197,7 +197,7 @@ fn desired() -> Desired {
         intent: Intent::Configure(None),
         release: Arc::new(release),
         host_name: None,
-        registered_by: None,
+        name_on_record: None,
         labels: [(names::BYOH_LABEL.to_owned(), names::TRUE.to_owned())].into(),
         annotations: [(names::HOST_KEY_ANNOTATION.to_owned(), "key".to_owned())].into(),
         exchange: None,

@@ -71,7 +71,7 @@ fn it_is_told_with_the_place_of_the_node_and_both_ways_out() {
 /// The host has the key and another name than the one that registered the Node, ready or not, at whatever address.
 fn called_otherwise(case: Case) -> Case {
     case.with(|c| {
-        c.desired.registered_by = Some("WIN-1.example".into());
+        c.desired.name_on_record = Some("WIN-1.example".into());
         c.probe().host_name = "WIN-2".into();
     })
 }
@@ -115,7 +115,7 @@ fn a_host_goes_on_whose_name_says_nothing_else() {
     goes_on("its cloud calls it so", |c| c.probe().metadata_name = Some("win-1.internal".into()));
     goes_on("we have renamed it", |c| c.desired.host_name = Some("win-2".into()));
     goes_on("it tells no name", |c| c.probe().host_name.clear());
-    goes_on("its name was never on record", |c| c.desired.registered_by = None);
+    goes_on("its name was never on record", |c| c.desired.name_on_record = None);
     goes_on("its node was not registered by that name", |c| c.node().name = "ip-10-0-0-1".into());
     goes_on("it has no node any more", |c| c.observed.node = None);
 }
