@@ -300,7 +300,7 @@ impl ListedHost {
         };
         let is_way = |it: &HostRecord| it.ipv4 == Some(self.ipv4) && it.via == self.via;
         own.into_iter().chain(former).fold(told, |known, before| HostRecord {
-            node: known.node.or_else(|| before.node.clone()),
+            node: known.node.or_else(|| before.node_of(self.host_name.as_deref()).cloned()),
             host_name: known.host_name.or_else(|| before.host_name.clone()),
             pinned: known.pinned.or_else(|| before.pinned.clone()),
             jump_pinned: known.jump_pinned.or_else(|| before.jump_pinned.clone()),

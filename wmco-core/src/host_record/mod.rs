@@ -162,6 +162,15 @@ impl HostRecord {
         self.host_name.as_deref().filter(|name| calls(name, node))
     }
 
+    /// The Node on record of the host that goes on record as `told`. A host with another name than the one that registered
+    /// the Node has none; that name stays on record while there is the Node.
+    fn node_of(&self, told: Option<&str>) -> Option<&String> {
+        let has_it = |node: &&String| {
+            self.registered(node).is_none() || told.is_none_or(|told| calls(told, node))
+        };
+        self.node.as_ref().filter(has_it)
+    }
+
     /// Whether it had a login but has reported no name yet, and has nothing of ours.
     pub(crate) const fn is_nameless(&self) -> bool {
         self.host_name.is_none() && self.node.is_none() && self.root_closed_with_host_key.is_none()

@@ -218,7 +218,6 @@ fn due_record(
     let former = assignment.formerly.iter().filter_map(|name| hosts.record(name));
     let known = own.or_else(|| former.clone().next());
     let node = assignment.node.map(|node| node.name.as_str());
-    let node = node.or_else(|| known?.node.as_deref());
     // Of two hosts of one image that swap their addresses only the name tells which one has the Node.
     let registered = |node: &str| known.is_some_and(|known| known.registered(node).is_some());
     let told =

@@ -201,6 +201,21 @@ fn a_host_that_gets_another_suffix_is_not_left() {
     assert_ne!(there.done("WIN-1.new.example"), LEFT);
 }
 
+/// Two hosts stay swapped, and both their Nodes are deleted. The kubelet of each host registers its own again.
+#[test]
+fn once_the_node_is_deleted_the_host_is_that_of_the_entry() {
+    let mut there = of_entry(r#", "node": "win-1""#, win_1());
+    assert_eq!(there.done("WIN-2"), LEFT);
+    there.nodes.clear();
+    assert_ne!(there.done("WIN-2"), LEFT);
+    let [mut own, mut other] = [win_1(), win_1()];
+    (own.name, other.addresses) = ("win-2".into(), vec!["10.0.0.2".into()]);
+    there.nodes = vec![other, own];
+    let inputs = there.work("WIN-2");
+    assert_eq!(inputs.node_name(), "win-2");
+    assert_ne!(there.done("WIN-2"), LEFT);
+}
+
 /// An earlier version has put the name of the other host on record while they were swapped; they still are.
 #[test]
 fn a_record_with_the_name_of_the_other_host_is_mended_once_they_swap_back() {

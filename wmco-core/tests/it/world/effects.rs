@@ -25,7 +25,7 @@ impl World {
     ) -> Result<Outcome, Stop> {
         self.faults.pass()?;
         let release = self.release;
-        if !matches!(action, Action::Probe | Action::ForgetHost) {
+        if !is_look(action) && *action != Action::ForgetHost {
             self.promise_leaving(instance, index);
         }
         self.promise_machine(instance, index, action);
@@ -255,4 +255,9 @@ impl World {
 
 fn probed(host: &mut Host, agent: Release) -> HostSeen {
     HostSeen::Probed(Box::new(host.probe(agent)))
+}
+
+/// Whether nothing is changed but that an agent is brought.
+const fn is_look(action: &Action) -> bool {
+    matches!(action, Action::Probe | Action::ProbeWithOurs(_) | Action::ProbeStaged(_))
 }
