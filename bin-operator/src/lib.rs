@@ -40,6 +40,7 @@ pub mod payload;
 pub mod preflight;
 pub mod problems;
 pub mod progress;
+mod randomness;
 pub mod registries;
 pub mod release;
 pub mod resolver;

@@ -162,12 +162,11 @@ impl Pool {
 
     /// Closes all idle connections and waits for their end.
     pub async fn close_idle(&self) {
-        let slots: Vec<_> = self.0.slots().values().cloned().collect();
-        for slot in slots {
-            let parked = slot.try_lock().ok().and_then(|mut slot| slot.take());
-            if let Some(parked) = parked {
-                parked.connection.host.close().await;
-            }
+        // Who only looks at a slot has the map locked, too.
+        let idle = |slot: &Arc<Slot>| slot.try_lock().ok()?.take();
+        let parked: Vec<_> = self.0.slots().values().filter_map(idle).collect();
+        for Parked { connection, .. } in parked {
+            connection.host.close().await;
         }
         self.0.forget_unused();
     }

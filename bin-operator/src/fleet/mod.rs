@@ -18,7 +18,7 @@ use wmco_core::limits;
 use wmco_core::names::objects::TLS_SECRET;
 use wmco_core::pass::{World, pass};
 use wmco_core::upgradeable::Standing;
-use wmco_core::username::{Randomness, Sealing, Usernames};
+use wmco_core::username::{Sealing, Usernames};
 
 use crate::claims::Claims;
 use crate::clock;
@@ -33,6 +33,7 @@ use crate::nodes::SeenNodes;
 use crate::payload::Payload;
 use crate::preflight::Preflight;
 use crate::problems::{Found, Problem, Problems};
+use crate::randomness::randomness;
 use crate::release::Releases;
 use crate::resolver::Resolver;
 use crate::snapshot;
@@ -64,16 +65,6 @@ pub struct Fleet {
     instances: usize,
     /// How all instances stand by the last pass.
     standings: watch::Sender<Option<Vec<Standing>>>,
-}
-
-/// The system gives no random bytes.
-#[derive(Debug, thiserror::Error)]
-#[error("the system has no random bytes, check its random device")]
-struct NoRandomBytes;
-
-/// Fresh random bytes for one message.
-fn randomness() -> Result<Randomness, NoRandomBytes> {
-    Randomness::filled_by(getrandom::fill).map_err(|_| NoRandomBytes)
 }
 
 impl Fleet {
@@ -293,19 +284,5 @@ impl Fleet {
             }
             self.executor.announcer.told(&problem);
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use wmco_core::secret::Secret;
-    use wmco_core::username::encrypt;
-
-    use super::*;
-
-    #[test]
-    fn random_bytes_are_fresh_for_each_message() {
-        let sealed = || encrypt("core", &Secret::new("key"), &randomness().unwrap());
-        assert_ne!(sealed(), sealed());
     }
 }
