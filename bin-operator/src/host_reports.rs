@@ -169,6 +169,11 @@ impl HostReports {
         never_contacted
     }
 
+    /// Forgets what the host that is listed as `address` said: another one is there, or it was reinstalled.
+    pub fn forget(&self, address: &str) {
+        self.reports.lock().unwrap_or_else(PoisonError::into_inner).remove(address);
+    }
+
     /// Forgets what hosts said that are not in `known` any more.
     pub fn keep_only(&self, known: impl Fn(&str) -> bool) {
         let mut reports = self.reports.lock().unwrap_or_else(PoisonError::into_inner);
@@ -213,6 +218,20 @@ mod tests {
         assert_eq!(known(named(2, "EC2-2", None)), None);
         assert_eq!(known(named(2, "EC2-2", name.as_deref())), name);
         assert_eq!(known(named(3, "EC2-2", None)), None);
+    }
+
+    #[test]
+    fn what_a_host_said_is_forgotten_with_its_key() {
+        let reports = HostReports::new();
+        for address in ["10.0.0.1", "10.0.0.2"] {
+            reports.set(
+                address,
+                HostReport { host_name: address.to_owned(), ..HostReport::default() },
+            );
+        }
+        reports.forget("10.0.0.1");
+        assert_eq!(reports.host_name("10.0.0.1"), None);
+        assert_eq!(reports.host_name("10.0.0.2").as_deref(), Some("10.0.0.2"));
     }
 
     /// Whoever has the DNS leads the key of one entry to the host of another.

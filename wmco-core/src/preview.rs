@@ -403,9 +403,7 @@ impl fmt::Display for Then {
             Self::Remove => f.write_str(
                 "would then give the host back and delete its node, once it has a slot of the disruption budget",
             ),
-            Self::LookedAt => {
-                f.write_str("would then do nothing, because the cluster is not fit for another node")
-            }
+            Self::LookedAt => f.write_str("would then do nothing else there"),
             Self::Nothing => f.write_str("would then do nothing, unless the host differs"),
         }
     }

@@ -47,6 +47,10 @@ impl Executor {
         if let Some((via, seen)) = jump.filter(|(via, _)| via.host_key.is_none()) {
             tell(&via.key_name, &seen.key);
         }
+        if first_use || reach.to_keep {
+            // A name that was told before the key is on record would go on record as this host's.
+            self.host_reports.forget(address);
+        }
         if first_use || reach.to_keep || jump.is_some() {
             let jump = jump.map(|(via, seen)| (via.key_name.clone(), seen.key.clone()));
             let pinned = RecordChange::Pinned { key: seen.key.clone(), jump };

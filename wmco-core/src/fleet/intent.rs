@@ -15,7 +15,8 @@ pub enum Intent {
     Remove(Option<DisruptionPermit>),
     /// Delete the instance's Machine, so that its MachineSet creates a replacement.
     Replace(ReplacementPermit),
-    /// Look at its host for the first time, since the removal of another one waits for that, and do nothing else there.
+    /// Look at its host and do nothing else there: for the first time, since the removal of another one waits for that, or
+    /// from time to time, since it has the key and the name of another entry's host and may be another one meanwhile.
     Look,
     /// Leave the instance alone: it is not ours, or must not be touched now.
     Leave,

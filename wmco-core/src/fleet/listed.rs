@@ -50,6 +50,12 @@ pub(super) fn decide<'a>(known: &Identities<'a, '_>, out: &mut Assignments<'a>) 
             });
             let intent = match because {
                 Because::Listed => Intent::Configure(None),
+                // By key and name. The address may be that of another host meanwhile, which only a look tells.
+                Because::SameNode { .. }
+                    if host.listed_first.is_some() && is_first_there(&taken, host) =>
+                {
+                    Intent::Look
+                }
                 _ => Intent::Leave,
             };
             // It is listed again, so a later removal needs a new confirmation.

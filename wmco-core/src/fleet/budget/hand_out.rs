@@ -8,7 +8,6 @@ use super::replacements::Replacements;
 use super::replacing::{self, Gate, Refusing};
 use crate::facts::NodeFacts;
 use crate::fleet::{Assignment, Assignments, Intent};
-use crate::machines::name_in;
 
 /// Who is next: the least goes first, and among equals the one whose address sorts first.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
@@ -39,7 +38,8 @@ pub(in crate::fleet) fn hand_out<'a, 'b: 'a>(
     if asking.is_empty() && refusing.is_empty() {
         return granted;
     }
-    let mut ledger = Ledger::of(health, &replaced, marked, &out.instances);
+    let stand_ins = replaced.stand_ins(health, &out.instances);
+    let mut ledger = Ledger::of(health, &replaced, &stand_ins, marked, &out.instances);
     let machines = refusing.numbers().filter_map(|number| {
         let instance = out.instances.get(number)?;
         let serves = instance.node.is_some_and(NodeFacts::serves);
@@ -52,15 +52,12 @@ pub(in crate::fleet) fn hand_out<'a, 'b: 'a>(
     });
     let mut candidates: Vec<(Rank, usize)> = nodes.chain(machines).collect();
     candidates.sort_unstable();
-    let stand_ins = replaced.stand_ins(health, &out.instances);
     let mut gate = None;
     for (rank, number) in candidates {
         match rank {
             Rank::Node(..) => {
                 let Some(instance) = out.instances.get_mut(number) else { continue };
-                let name = name_in(&instance.address);
-                let may_fill = name.is_some_and(|name| stand_ins.contains(name));
-                let fills = replaced.waits_for(instance, health).filter(|_| may_fill);
+                let fills = replaced.filled_by(instance, &stand_ins, health);
                 let node = instance.node_name();
                 let is_granted = ledger.grants(instance, fills, health.desired.blocked);
                 if is_granted { &mut granted } else { &mut out.waiting }.extend(node);

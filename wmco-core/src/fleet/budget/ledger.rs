@@ -52,10 +52,12 @@ pub(super) enum Phase {
 }
 
 impl<'a> Ledger<'a> {
-    /// The lines that Nodes, permits and replacements of Machines make. `marked` are the [`marked`] Nodes.
+    /// The lines that Nodes, permits and replacements of Machines make. `stand_ins` are those of `replaced`, `marked` are the
+    /// [`marked`] Nodes.
     pub(in crate::fleet) fn of(
         health: &Health<'a>,
         replaced: &Replacements,
+        stand_ins: &BTreeSet<&str>,
         marked: &[&'a NodeFacts],
         instances: &[Assignment<'a>],
     ) -> Self {
@@ -81,8 +83,9 @@ impl<'a> Ledger<'a> {
             granted.map(|node| (ledger.phase(Some(node)), node)).collect();
         for (phase, node) in granted {
             let of = || instances.iter().find(|instance| instance.node_name() == Some(node));
-            let may_fill = !ledger.places.is_empty();
-            let fills = may_fill.then(of).flatten().and_then(|it| replaced.waits_for(it, health));
+            let may_fill = !stand_ins.is_empty();
+            let instance = may_fill.then(of).flatten();
+            let fills = instance.and_then(|it| replaced.filled_by(it, stand_ins, health));
             // What people uncordoned serves and keeps its slot, so it leaves no room for what has not begun.
             if !ledger.enter_beside(phase.min(Phase::Marked), Some(node), fills) {
                 ledger.further += 1;

@@ -8,7 +8,7 @@ use super::health::{Health, works};
 use crate::facts::MachineFacts;
 use crate::fleet::{Assignment, Replacement};
 use crate::host_record::{HostRecord, MachinesThen, RecordChange};
-use crate::machines::{Machine, Machines, key};
+use crate::machines::{Machine, Machines, key, name_in};
 
 /// Replacements in progress, by the Machine's name.
 pub(in crate::fleet) struct Replacements(BTreeMap<String, Replacement>);
@@ -125,6 +125,17 @@ impl Replacements {
             health.of_set(set).filter(may).map(|machine| machine.facts.name.as_str()).collect()
         };
         self.since(health).into_iter().flat_map(of_set).collect()
+    }
+
+    /// The MachineSet that has a place open which this instance may fill, as one of the `stand_ins`.
+    pub(super) fn filled_by<'a>(
+        &self,
+        instance: &Assignment<'_>,
+        stand_ins: &BTreeSet<&str>,
+        health: &Health<'a>,
+    ) -> Option<&'a str> {
+        let may_fill = stand_ins.contains(name_in(&instance.address)?);
+        self.waits_for(instance, health).filter(|_| may_fill)
     }
 
     /// How many successors a MachineSet waits for: as many of its Machines as are gone, or have a permit to go, and as it

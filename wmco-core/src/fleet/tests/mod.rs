@@ -207,6 +207,10 @@ rows! { permits:
     }) => "";
     granted_goes_on: Case::three().with(|c| c.granted = vec!["win-2"]) => "win-2";
     granted_beyond_the_budget_waits: Case::three().with(|c| c.granted = vec!["win-2", "win-3"]) => "win-2";
+    granted_beside_a_mark_that_was_left_over: Case::three().with(|c| {
+        labelled(&mut c.nodes[0]);
+        c.granted = vec!["win-2"];
+    }) => "win-2";
     granted_beside_a_holder_beyond_the_budget_waits: Case::three().with(|c| {
         held(&mut c.nodes[2]);
         c.granted = vec!["win-2"];

@@ -37,7 +37,7 @@ rows! { lines:
         ("10.0.0.3_host", r#"{"ipv4": "10.0.0.3", "node": "win-1.b.example", "pinned": "x"}"#),
     ]).with(|c| c.nodes.clear()) => "10.0.0.1: configure, because it is listed\n\
                                      10.0.0.2: configure, because it is listed\n\
-                                     10.0.0.3: leave, because entry 10.0.0.2 stands for the same host";
+                                     10.0.0.3: look, because entry 10.0.0.2 stands for the same host";
     record_without_a_key_hides_none_with_one: known(vec![named("c.example", 9)], &[
         ("10.0.0.9_host", r#"{"ipv4": "10.0.0.9"}"#),
         ("b.example_host", r#"{"ipv4": "10.0.0.9", "hostName": "WIN-1", "pinned": "x"}"#),

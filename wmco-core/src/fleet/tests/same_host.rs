@@ -95,7 +95,7 @@ rows! { lines:
             10.0.0.9: configure, because it is listed";
     host_listed_by_two_of_its_addresses: twice(&[NOW])
         => "10.0.0.1: configure (node win-1), because it is listed\n\
-            10.0.0.9: leave, because entry 10.0.0.1 stands for the same host";
+            10.0.0.9: look, because entry 10.0.0.1 stands for the same host";
     twins_that_are_listed: twice(&[TWIN])
         => "10.0.0.1: configure (node win-1), because it is listed\n\
             10.0.0.9: configure, because it is listed";

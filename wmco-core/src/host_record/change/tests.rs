@@ -78,6 +78,32 @@ fn an_agents_report_gives_a_host_a_name_only_if_it_has_none_with_that_key() {
     assert_eq!(name_after(&[other_pinned, seen(&other_key)]), "WIN-2", "another host");
 }
 
+/// That of a name that did not register it stays: the host may have been renamed before there were records.
+#[test]
+fn a_node_goes_from_the_record_with_the_name_that_registered_it() {
+    let node_after = |name: &str, told: &str| {
+        let record = format!(r#"{{"node": "win-1", "hostName": "{name}"}}"#);
+        let mut data = BTreeMap::from([(HostRecord::key_name(ADDRESS), record)]);
+        let RecordChange::Listed(host) = listed() else { unreachable!() };
+        let host = ListedHost { host_name: Some(told.into()), ..host };
+        RecordChange::Listed(host).apply(ADDRESS, &mut data).unwrap();
+        KnownHosts::read(&data).record(ADDRESS).unwrap().node.clone()
+    };
+    assert_eq!(node_after("WIN-1", "WIN-1").as_deref(), Some("win-1"));
+    assert_eq!(node_after("WIN-1", "WIN-2"), None);
+    assert_eq!(node_after("WIN-3", "WIN-2").as_deref(), Some("win-1"));
+}
+
+/// A name may be known of a host that has shown no key yet.
+#[test]
+fn the_first_key_takes_no_name_away() {
+    let record = r#"{"hostName": "WIN-1"}"#.to_owned();
+    let mut data = BTreeMap::from([(HostRecord::key_name(ADDRESS), record)]);
+    pinned().apply(ADDRESS, &mut data).unwrap();
+    let record = KnownHosts::read(&data).record(ADDRESS).cloned().unwrap();
+    assert_eq!(record.host_name.as_deref(), Some("WIN-1"));
+}
+
 #[test]
 fn a_late_write_does_not_bring_a_forgotten_host_back() {
     let mut data = after(&[pinned(), RecordChange::Forgotten]);

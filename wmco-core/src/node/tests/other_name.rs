@@ -201,6 +201,21 @@ fn a_host_that_gets_another_suffix_is_not_left() {
     assert_ne!(there.done("WIN-1.new.example"), LEFT);
 }
 
+/// Its record is still under the former address of the entry.
+#[test]
+fn a_swapped_host_is_left_while_its_entry_is_renamed() {
+    let renamed = || {
+        let mut there = of_entry(r#", "node": "win-1""#, win_1());
+        for end in ["", "_host"] {
+            let kept = there.data.remove(&format!("10.0.0.1{end}")).unwrap();
+            there.data.insert(format!("win.example{end}"), kept);
+        }
+        there
+    };
+    assert_ne!(renamed().done("WIN-1"), LEFT);
+    assert_eq!(renamed().done("WIN-2"), LEFT);
+}
+
 /// Two hosts stay swapped, and both their Nodes are deleted. The kubelet of each host registers its own again.
 #[test]
 fn once_the_node_is_deleted_the_host_is_that_of_the_entry() {

@@ -327,6 +327,31 @@ fn what_is_gone_takes_a_slot_from_nodes_with_permits() {
     assert_eq!(marked.permits(), "win-1 node-2");
 }
 
+/// The budget was lowered after it got its permit.
+#[test]
+fn one_that_fills_no_place_loses_a_permit_beyond_the_budget() {
+    for change in [not_ready, no_marks] {
+        let lowered = |case: Case, granted: &[&'static str]| {
+            case.with(change)
+                .with(|c| {
+                    (c.budget, c.granted) = (1, granted.to_vec());
+                    c.refused.clear();
+                    c.claims = vec!["node-1", "node-2"];
+                })
+                .permits()
+        };
+        assert_eq!(lowered(expected(), &["node-1"]), "");
+        let joining = || {
+            succeeded().with(|c| {
+                c.nodes[1].ready = false;
+                c.nodes[1].annotations.clear();
+            })
+        };
+        assert_eq!(lowered(joining(), &["node-1"]), "node-2");
+        assert_eq!(lowered(joining(), &["node-1", "node-2"]), "node-2");
+    }
+}
+
 #[test]
 fn a_place_is_filled_by_one_machine() {
     let both_ask = expected().with(|c| {
